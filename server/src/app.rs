@@ -18,6 +18,7 @@ use crate::shares::Shares;
 use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{ClickHouse, IngestLog, Retention};
+use crate::symbols::Assemblies;
 use crate::task::Failure;
 
 /// The shared state of one server.
@@ -54,6 +55,10 @@ pub struct App {
     pub questions: Arc<Shares>,
     /// Concurrent exports of raw rows. Each lasts as long as its reader takes.
     pub exports: Arc<Shares>,
+    /// Uploads of symbol files.
+    pub symbols: Arc<Assemblies>,
+    /// Concurrent requests with chunks of symbol files.
+    pub symbol_uploads: Arc<Shares>,
     pub notifier: Arc<Notifier>,
     /// Limits tests of notification channels.
     pub channel_tests: Throttle,

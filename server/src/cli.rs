@@ -16,6 +16,7 @@ mod rollups;
 mod server;
 mod sql;
 mod store_in_use;
+mod symbol_parser;
 mod token;
 mod user;
 
@@ -60,6 +61,9 @@ enum Command {
     Host(engine::HostArgs),
     /// Bring ClickHouse's schema up to date and exit. `serve` does the same at startup.
     Migrate,
+    /// Internal: the process that parses a symbol file.
+    #[command(hide = true)]
+    SymbolParser(symbol_parser::SymbolParserArgs),
     /// Run one read-only query against the server's store. The default output is tab-separated.
     Sql(sql::SqlArgs),
     /// Check whether a running server can accept batches. If so, the exit code is 0.
@@ -98,6 +102,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Demo(demo) => demo::run(&shared, &demo),
         Command::Engine(engine) => engine::run(&shared, &engine),
         Command::Host(host) => engine::host(&host),
+        Command::SymbolParser(parser) => symbol_parser::run(&parser),
         Command::Migrate => server::migrate(&shared),
         Command::Sql(sql) => sql::run(&shared, &sql),
         Command::Healthcheck(healthcheck) => healthcheck::run(&shared, &healthcheck),

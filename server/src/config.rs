@@ -6,6 +6,7 @@ mod engine;
 mod notifications;
 mod oidc;
 mod retention;
+mod symbols;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ pub use self::engine::{AllowedSource, Engine, engine_passwords};
 pub use self::notifications::Notifications;
 pub use self::oidc::Oidc;
 pub use self::retention::Keep;
+pub use self::symbols::Symbols;
 
 use crate::control::IngestKeys;
 use crate::proxies::TrustedProxies;
@@ -122,7 +124,7 @@ pub struct Shared {
     #[arg(long, env = "UNJANK_ENGINE_BINARY", value_name = "FILE", global = true)]
     pub engine_binary: Option<PathBuf>,
 
-    /// The program to run as `… clickhouse`. Unset: this one.
+    /// The program `unjank` for separate processes: the embedded engine and the parser of symbol files. Unset: this one.
     #[arg(
         long,
         env = "UNJANK_ENGINE_PROGRAM",
@@ -138,7 +140,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Returns the program that runs the embedded engine.
+    /// Returns the program for separate processes.
     pub fn engine_program(&self) -> std::io::Result<PathBuf> {
         match &self.engine_program {
             Some(program) => Ok(program.clone()),
@@ -295,6 +297,9 @@ pub struct Serve {
 
     #[command(flatten)]
     pub keep: Keep,
+
+    #[command(flatten)]
+    pub symbols: Symbols,
 
     #[command(flatten)]
     pub engine: Engine,

@@ -28,7 +28,7 @@ mod throttle;
 
 pub use self::compiling::Busy;
 pub use self::credential::{Credential, CredentialKind, NoRandomness};
-pub use self::device_access::{Access, Caller, KeyError, Project, Snapshot};
+pub use self::device_access::{Access, Caller, KeyError, Project, Snapshot, SymbolRevisions};
 pub use self::device_token::{DeviceKeys, TokenError, TokenHolder};
 pub use self::ingest_keys::{IngestKeys, SeedKey};
 pub use self::instance_secret::{InstanceSecret, SecretError};

@@ -43,6 +43,7 @@ mod scrubbing;
 mod session;
 mod stalled_writes;
 mod storage;
+mod symbol_uploads;
 mod traces;
 mod web;
 
@@ -90,6 +91,7 @@ pub fn public(app: Arc<App>) -> Router {
             "/ofrep/v1/evaluate/flags/{*key}",
             post(ofrep::one).layer(DefaultBodyLimit::disable()),
         )
+        .nest("/api/0", symbol_uploads())
         .nest("/api/v1", management())
         .route("/healthz", get(admin::healthz))
         .route("/readyz", get(admin::readyz))
@@ -175,6 +177,26 @@ fn management() -> Router<Arc<App>> {
         ))
         // Browsers also attach cookies to requests of other sites. Such requests are rejected because of their origin.
         .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
+}
+
+/// Uploads of symbol files by build tools.
+fn symbol_uploads() -> Router<Arc<App>> {
+    let limit = DefaultBodyLimit::max(symbol_uploads::MAX_REQUEST_BYTES + (1 << 20));
+    Router::new()
+        .route(
+            "/organizations/{organization}/chunk-upload/",
+            get(symbol_uploads::options).post(symbol_uploads::chunks),
+        )
+        .route(
+            "/projects/{organization}/{project}/files/difs/assemble/",
+            post(symbol_uploads::assemble_files),
+        )
+        .route(
+            "/organizations/{organization}/artifactbundle/assemble/",
+            post(symbol_uploads::assemble_bundle),
+        )
+        .fallback(symbol_uploads::unsupported)
+        .layer(limit)
 }
 
 /// Users, their logins, and the audit log.

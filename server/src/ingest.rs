@@ -196,6 +196,8 @@ pub struct Prepared {
     pub tally: Tally,
     /// Stacks whose rows are in `record`.
     pub new_stacks: Vec<StackKey>,
+    /// The hashes of new stacks that wait for symbolication.
+    pub waiting_stacks: Vec<u64>,
     /// The number of new stacks for which slow rules had no time. The reclassifier classifies them later.
     pub unclassified_stacks: u64,
     /// The batches that this one was split from. They have its events, too.
@@ -307,6 +309,7 @@ impl Checked<'_> {
             record: record.finish(),
             tally: self.tally,
             new_stacks: new_stacks.keys,
+            waiting_stacks: new_stacks.waiting,
             unclassified_stacks: new_stacks.unclassified as u64,
             split_from: self.batch.split_from,
             skew_us: self.batch.sent_at.map(|_| self.skew_us),

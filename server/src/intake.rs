@@ -17,7 +17,7 @@ use crate::clock::{Clock, UnixTime};
 use crate::control::{Access, Caller, Cost, OverQuota};
 use crate::ingest::{self, Context, Prepared, Refusal, SignalTally, Tally};
 use crate::metrics::IngestMetrics;
-use crate::recent::{Arrival, RecentBatches, RecentNames, RecentStacks};
+use crate::recent::{Arrival, ArrivedStacks, RecentBatches, RecentNames, RecentStacks};
 use crate::shares::{Share, Shares};
 use crate::stacks::RuleSet;
 use crate::store::{Count, IngestLog, LogError, Outcome};
@@ -36,6 +36,8 @@ pub struct Intake {
     pub default_rules: Arc<RuleSet>,
     pub recent_batches: Arc<RecentBatches>,
     pub recent_stacks: RecentStacks,
+    /// New stacks that wait for symbolication.
+    pub arrived_stacks: Arc<ArrivedStacks>,
     pub recent_names: RecentNames,
     pub outcome_counts: OutcomeCounts,
     pub log: IngestLog,
@@ -202,6 +204,8 @@ impl Intake {
         }
         ticket.stored(prepared.held_back_signals());
         self.recent_stacks.insert(&prepared.new_stacks);
+        let project = &caller.device.project;
+        self.arrived_stacks.add(project, &prepared.waiting_stacks);
         Ok(())
     }
 

@@ -33,6 +33,7 @@ pub mod serve;
 pub mod shares;
 pub mod stacks;
 pub mod store;
+pub mod symbols;
 pub mod task;
 pub mod test_run;
 

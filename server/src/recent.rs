@@ -2,10 +2,12 @@
 //!
 //! Forgetting is safe: a forgotten batch is deduplicated by the writer, and a forgotten stack is stored a second time and merged away.
 
+mod arrived_stacks;
 mod batches;
 mod names;
 mod stacks;
 
+pub use self::arrived_stacks::{ArrivedStack, ArrivedStacks};
 pub use self::batches::{Arrival, RecentBatches, Ticket};
 pub use self::names::RecentNames;
 pub(crate) use self::names::{Dimension, ProjectNames};

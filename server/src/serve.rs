@@ -4,6 +4,7 @@ mod background;
 mod intake;
 mod notifier;
 mod open_files;
+mod symbols;
 mod target;
 
 use std::net::SocketAddr;
@@ -156,6 +157,8 @@ where
     front.spawn_optional("recall", recall_batches(Arc::clone(&app), front.shutdown()));
     // If it fails, old rows are kept for too long.
     front.spawn_optional("retention", sweeper(&app, settings).run(front.shutdown()));
+    // If it fails, uploads of symbol files wait.
+    front.spawn_optional("symbol files", symbols::join_chunks(&app, &front));
     let reclassifier = reclassifier(&app, settings);
     // If it fails, stacks keep their classes.
     front.spawn_optional("reclassifier", reclassifier.run(front.shutdown()));
@@ -261,6 +264,8 @@ async fn open(
     };
     let notifier = notifier::open(settings, inputs)?;
     Ok(App {
+        symbols: symbols::open(shared, settings, &control, &clock)?,
+        symbol_uploads: Shares::new(symbols::UPLOADS, symbols::UPLOADS.div_ceil(2)),
         notifier: Arc::new(notifier),
         channel_tests: Throttle::default(),
         failure: back.failure(),

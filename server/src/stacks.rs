@@ -15,6 +15,7 @@ mod identity;
 mod installs;
 mod matcher;
 mod names;
+mod needs;
 mod parse;
 mod prefix_tree;
 mod rule;
@@ -38,6 +39,7 @@ pub use self::comparison::{Comparison, Group, List, Merge, Move, Part, Report, S
 pub use self::explain::{Explanation, FrameVerdict};
 pub use self::identity::stack_hash;
 pub use self::installs::Installs;
+pub use self::needs::{SymbolNeed, needs_symbols};
 pub use self::parse::{ParseError, parse_text};
 pub use self::rule::{Means, Origin, RuleSummary};
 pub use self::rule_set::{RuleSet, RulesId};

@@ -34,6 +34,7 @@ mod send;
 #[cfg(test)]
 mod simulation;
 mod stored_stacks;
+mod symbolicated_stacks;
 mod tally;
 mod texts;
 mod usage;
@@ -54,8 +55,9 @@ pub use self::native::{BadFrame, Frame};
 pub use self::number::Number;
 pub use self::rebuild::{Filled, LIFE, OnProgress, Part, Ready, Rebuilder, Rebuilt, Refused};
 pub use self::record::{Count, Outcome, Record, RecordBuilder};
-pub use self::retention::Retention;
+pub use self::retention::{OF_STACKS, Retention};
 pub use self::stored_stacks::{Classes, NewClass, StackCounts, StackCursor, StoredStack};
+pub use self::symbolicated_stacks::SymbolicatedStack;
 pub use self::texts::StoredText;
 pub use self::usage::{RetentionPlan, TableUse};
 pub(crate) use self::writer::{Writer, WriterSettings};

@@ -11,7 +11,7 @@ use crate::clock::{Clock, UnixTime};
 use crate::config::Shared;
 use crate::control::api_tokens::{TokenRequest, issue};
 use crate::serve::control_database;
-use crate::store::control::{Actor, Role};
+use crate::store::control::{Actor, Role, TokenScope};
 use crate::task::Tasks;
 
 #[derive(Args, Debug)]
@@ -53,6 +53,10 @@ struct NewToken {
     /// The role, which sets the token's permissions.
     #[arg(long, value_enum)]
     role: RoleName,
+
+    /// Restrict the token to uploads of symbol files, for build servers. Needs the role editor.
+    #[arg(long)]
+    only_symbols: bool,
 
     /// The lifetime in days. Unset: until it is revoked.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=3_650))]
@@ -100,6 +104,10 @@ pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
                     project: new.scope.project.clone(),
                     name: new.name.clone(),
                     role: new.role.into(),
+                    scope: match new.only_symbols {
+                        true => TokenScope::Symbols,
+                        false => TokenScope::All,
+                    },
                     expires_at: new
                         .days
                         .map(|days| now + Duration::from_secs(days.saturating_mul(86_400))),

@@ -2,7 +2,9 @@
 
 use super::credential::{Credential, CredentialKind, NoRandomness};
 use crate::clock::UnixTime;
-use crate::store::control::{Actor, ApiToken, Control, ControlError, NewApiToken, Role};
+use crate::store::control::{
+    Actor, ApiToken, Control, ControlError, NewApiToken, Role, TokenScope,
+};
 
 /// A request for a token.
 #[derive(Clone, Debug)]
@@ -11,6 +13,7 @@ pub struct TokenRequest {
     pub project: Option<String>,
     pub name: String,
     pub role: Role,
+    pub scope: TokenScope,
     /// `None` means until the token is revoked.
     pub expires_at: Option<UnixTime>,
 }
@@ -46,6 +49,7 @@ pub async fn issue(
         prefix: credential.shown().to_owned(),
         hash: credential.hash(),
         role: request.role,
+        scope: request.scope,
         expires_at: request.expires_at.or(until),
     };
     let token = control.create_api_token(new, actor, now).await?;

@@ -33,6 +33,8 @@ pub struct Snapshot {
     pub(super) device_keys: DeviceKeys,
     /// The scrubbing rules of projects that changed the default.
     pub(super) scrubbing: HashMap<Arc<str>, Arc<Scrubbing>>,
+    /// The revisions of the symbol files of each project.
+    pub(super) symbols: HashMap<Arc<str>, SymbolRevisions>,
     /// Projects that have used up their disk quota.
     pub(super) full: HashSet<Arc<str>>,
 }
@@ -107,6 +109,13 @@ pub struct Caller {
 #[derive(Debug)]
 pub struct Project {
     pub configuration: Compiled,
+}
+
+/// How far the symbol files of a project have changed, and how far stored stacks have followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SymbolRevisions {
+    pub files: u64,
+    pub repaired: u64,
 }
 
 /// The current snapshot.
@@ -207,6 +216,11 @@ impl Access {
     }
 
     /// The classification rules of a project.
+    pub fn symbol_revisions(&self, project: &str) -> SymbolRevisions {
+        let snapshot = self.0.load();
+        snapshot.symbols.get(project).copied().unwrap_or_default()
+    }
+
     pub fn rules(&self, project: &str) -> Option<Arc<RuleSet>> {
         self.0.load().rules.get(project).cloned()
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::device_access::{Access, Key, Project, Snapshot};
+use super::device_access::{Access, Key, Project, Snapshot, SymbolRevisions};
 use super::device_token::DeviceKeys;
 use super::instance_secret::InstanceSecret;
 use super::quota::Meter;
@@ -171,6 +171,10 @@ pub async fn load(
         if let Some(scrubbing) = scrubbing(&id, document.as_str(), before).await {
             snapshot.scrubbing.insert(id, scrubbing);
         }
+    }
+    for (project, files, repaired) in control.symbol_revisions().await? {
+        let revisions = SymbolRevisions { files, repaired };
+        snapshot.symbols.insert(Arc::from(project), revisions);
     }
     let storage = control.storage_of_all().await?.into_iter();
     let full = storage.filter(|project| project.is_over_quota);

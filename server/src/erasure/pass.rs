@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{Eraser, StepError, of_subject};
 use crate::store::control::{Erasure, ErasureKind, Work};
 use crate::store::{
-    ErasureScope, Failure, Found, LIFE, Part, Period, Rebuilder, tables_of_installs,
+    ErasureScope, Failure, Found, LIFE, OF_STACKS, Part, Period, Rebuilder, tables_of_installs,
 };
 
 const POLL: Duration = Duration::from_millis(250);
@@ -262,7 +262,7 @@ impl<'e> Pass<'e> {
         let clickhouse = &self.eraser.app.clickhouse;
         let erased = clickhouse.erase_stacks(&self.project, &stacks, self.id);
         let erased = erased.await?;
-        for table in ["stacks", "stack_classes"] {
+        for table in OF_STACKS {
             self.poll_mutation(table, self.id).await?;
         }
         self.work_mut(|work| work.stacks.clear());

@@ -15,8 +15,11 @@ use tokio_util::sync::CancellationToken;
 use super::progress::ProgressBoard;
 use crate::clock::{Clock, UnixTime};
 use crate::control::Access;
-use crate::stacks::RuleSet;
+use crate::recent::ArrivedStacks;
+use crate::stacks::{RuleSet, needs_symbols};
+use crate::store::control::Control;
 use crate::store::{Classes, ClickHouse, Failure, NewClass, StoredStack};
+use crate::symbols::Symbolicator;
 
 /// The number of stacks read, classified and written at once: some 20 MB if they are deep.
 const PIECE: u32 = 1_000;
@@ -50,6 +53,10 @@ pub struct Reclassifier {
     pub board: Arc<ProgressBoard>,
     pub clock: Clock,
     pub waits: Waits,
+    pub control: Control,
+    pub symbolicator: Symbolicator,
+    /// New stacks that wait for symbolication.
+    pub arrived: Arc<ArrivedStacks>,
 }
 
 /// The state of one project.
@@ -124,6 +131,7 @@ impl Reclassifier {
             if pass.rules.id() != rules.id() {
                 *pass = Pass::new(rules);
             }
+            busy |= self.follow_symbols(project, rules).await;
             if pass.due > Instant::now() {
                 continue;
             }
@@ -135,6 +143,21 @@ impl Reclassifier {
             }
         }
         busy
+    }
+
+    /// Symbolicates stacks that have arrived and those whose symbol file has. Returns whether there were any.
+    async fn follow_symbols(&self, project: &Arc<str>, rules: &Arc<RuleSet>) -> bool {
+        let follow = async {
+            let arrived = self.arrivals(project, rules).await?;
+            Ok(arrived | self.repair(project, rules).await?)
+        };
+        let followed: Result<bool, Failure> = timeout(LONGEST_STEP, follow)
+            .await
+            .unwrap_or_else(|_| Err(Failure::Later("no answer".to_owned())));
+        followed.unwrap_or_else(|failure| {
+            tracing::debug!(project = %project, %failure, "cannot symbolicate stacks yet");
+            false
+        })
     }
 
     fn postpone(&self, project: &Arc<str>, pass: &mut Pass, failure: &Failure) {
@@ -172,6 +195,14 @@ impl Reclassifier {
             .clickhouse
             .unclassified_stacks(classes, after, last)
             .await?;
+        // A stack that arrived while the server was ending, or one of an older version of the server.
+        let is_waiting = |stack: &StoredStack| {
+            stack.symbolicated_at == UnixTime::from_micros(0) && needs_symbols(&stack.frames)
+        };
+        let (waiting, stacks): (Vec<_>, Vec<_>) = stacks.into_iter().partition(is_waiting);
+        let symbolicated = waiting.len() as u64;
+        self.symbolicate(project, &pass.rules, waiting).await?;
+        self.board.advance(project, symbolicated);
         let all = stacks.len();
         let new = classify(&pass.rules, stacks, self.clock.now()).await?;
         if !new.is_empty() {
@@ -195,7 +226,7 @@ impl Reclassifier {
 }
 
 /// Classifies stacks in the order of their hashes until time runs out, but at least one.
-async fn classify(
+pub(super) async fn classify(
     rules: &Arc<RuleSet>,
     mut stacks: Vec<StoredStack>,
     now: UnixTime,

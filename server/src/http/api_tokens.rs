@@ -21,7 +21,7 @@ use super::roles::{Admin, CredentialExpiry, Operator};
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::control::api_tokens::{TokenRequest, issue};
-use crate::store::control::{Actor, ApiToken, ControlError};
+use crate::store::control::{Actor, ApiToken, ControlError, TokenScope};
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = ApiToken)]
@@ -35,6 +35,7 @@ pub(super) struct TokenBody {
     /// `viewer`, `editor` or `admin`.
     #[schema(schema_with = role)]
     role: &'static str,
+    scope: TokenScope,
     created_by: String,
     created_at: UnixTime,
     /// `null`: never.
@@ -57,6 +58,7 @@ impl From<ApiToken> for TokenBody {
             prefix: token.prefix,
             project: token.project,
             role: token.role.as_str(),
+            scope: token.scope,
             created_by: token.created_by,
             created_at: token.created_at,
             expires_at: token.expires_at,
@@ -90,9 +92,16 @@ pub(super) struct NewToken {
     /// `viewer`, `editor` or `admin`.
     #[schema(schema_with = role)]
     role: String,
+    /// `all`, the default, or `symbols`: only for uploads of symbol files, which need the role `editor`.
+    #[serde(default = "everywhere")]
+    scope: TokenScope,
     /// In the future. If missing or `null`, the token is valid until it is revoked. If a token that expires creates it,
     /// it expires with that token at the latest.
     expires_at: Option<UnixTime>,
+}
+
+fn everywhere() -> TokenScope {
+    TokenScope::All
 }
 
 type Made = Result<(StatusCode, Json<TokenBody>), Problem>;
@@ -232,6 +241,7 @@ async fn make(
         project,
         name: new.name,
         role,
+        scope: new.scope,
         expires_at: new.expires_at,
     };
     let now = app.clock.now();

@@ -31,6 +31,33 @@ pub(super) struct FrameBody {
     file: String,
     /// 0 if unknown.
     line: u32,
+    origin: Origin,
+}
+
+/// How a frame follows from the one that the device reported.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = FrameOrigin)]
+enum Origin {
+    /// It is the reported frame.
+    Reported,
+    /// A symbol file named the function.
+    Called,
+    /// The compiler inlined the function into that of the next frame.
+    Inlined,
+    /// A symbol file names several functions for the reported frame; this is one of them.
+    Ambiguous,
+}
+
+impl From<u8> for Origin {
+    fn from(stored: u8) -> Self {
+        match stored {
+            1 => Self::Called,
+            2 => Self::Inlined,
+            3 => Self::Ambiguous,
+            _ => Self::Reported,
+        }
+    }
 }
 
 impl From<&StoredFrame> for FrameBody {
@@ -42,6 +69,7 @@ impl From<&StoredFrame> for FrameBody {
             function: frame.function.clone(),
             file: frame.file.clone(),
             line: frame.line,
+            origin: frame.origin.into(),
         }
     }
 }

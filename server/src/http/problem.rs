@@ -17,6 +17,7 @@ use crate::control::configurations::SaveError;
 use crate::control::people::LoginError;
 use crate::store::Failure;
 use crate::store::control::ControlError;
+use crate::symbols::{AssembleError, StoreError};
 
 /// An error that a client sees.
 #[derive(Debug)]
@@ -275,6 +276,22 @@ impl Problem {
             "another request is storing the same batch: retry later",
         )
         .with(RETRY_AFTER, "1")
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "cannot use the symbol store");
+        Self::overloaded()
+    }
+}
+
+impl From<AssembleError> for Problem {
+    fn from(error: AssembleError) -> Self {
+        match error {
+            AssembleError::Control(error) => error.into(),
+            AssembleError::Store(error) => error.into(),
+        }
     }
 }
 

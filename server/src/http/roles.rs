@@ -16,7 +16,7 @@ use super::problem::Problem;
 use super::session::session_cookie;
 use crate::app::App;
 use crate::clock::UnixTime;
-use crate::store::control::{Actor, ControlError, Role, SecretHash, User};
+use crate::store::control::{Actor, ControlError, Role, SecretHash, TokenScope, User};
 
 /// Minimum time between two saves of a token's last use.
 const TOUCH_EVERY: Duration = Duration::from_secs(60);
@@ -27,6 +27,12 @@ pub(super) struct Viewer(pub(super) Member);
 pub(super) struct Editor(pub(super) Member);
 /// A caller who may change keys and members.
 pub(super) struct Admin(pub(super) Member);
+/// A token that may upload symbol files, whatever its scope.
+pub(super) struct Uploader {
+    pub(super) actor: Actor,
+    /// `None`: to every project.
+    pub(super) project: Option<String>,
+}
 /// A caller who may create projects.
 pub(super) struct Operator(pub(super) Actor);
 
@@ -55,6 +61,7 @@ enum Principal {
         actor: Actor,
         project: Option<String>,
         role: Role,
+        scope: TokenScope,
         expires_at: Option<UnixTime>,
     },
     Person(User),
@@ -64,7 +71,15 @@ impl Principal {
     /// A token in the header takes precedence over a cookie, because a client sends it on purpose.
     async fn from_request(parts: &Parts, app: &App) -> Result<Self, Problem> {
         match parts.headers.get(AUTHORIZATION) {
-            Some(header) => Self::of_token(header, app).await,
+            Some(header) => match Self::of_token(header, app).await? {
+                Self::Token {
+                    scope: TokenScope::Symbols,
+                    ..
+                } => Err(Problem::role(
+                    "viewer, and a token that is not only for symbol files",
+                )),
+                principal => Ok(principal),
+            },
             None => Ok(Self::Person(person(parts, app).await?.user)),
         }
     }
@@ -95,6 +110,7 @@ impl Principal {
             actor: Actor::token(token.id),
             project: token.project,
             role: token.role,
+            scope: token.scope,
             expires_at: token.expires_at,
         })
     }
@@ -200,6 +216,24 @@ impl FromRequestParts<Arc<App>> for Admin {
     }
 }
 
+impl FromRequestParts<Arc<App>> for Uploader {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let header = parts.headers.get(AUTHORIZATION);
+        let header = header.ok_or_else(Problem::no_token)?;
+        match Principal::of_token(header, app).await? {
+            Principal::Token {
+                actor,
+                project,
+                role,
+                ..
+            } if role >= Role::Editor => Ok(Self { actor, project }),
+            _ => Err(Problem::role(Role::Editor.as_str())),
+        }
+    }
+}
+
 impl FromRequestParts<Arc<App>> for CredentialExpiry {
     type Rejection = Problem;
 
@@ -240,6 +274,7 @@ impl Refuses for Viewer {
         "session_ended",
         "project_unknown",
         "control_unavailable",
+        "role",
     ];
 }
 

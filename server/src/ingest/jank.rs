@@ -13,7 +13,7 @@ use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
 use crate::recent::{Dimension, StackKey};
-use crate::stacks::{Class, RulesId, stack_hash};
+use crate::stacks::{Class, RulesId, needs_symbols, stack_hash};
 use crate::store::{FrameBuilder, Kind, RecordBuilder};
 
 /// The time that slow rules may take to classify the stacks of one batch. The reclassifier classifies the remaining stacks later.
@@ -156,8 +156,10 @@ pub(super) fn stacks_mut<'j, 'a>(
 pub(super) struct NewStacks {
     /// To remember once the record is durable.
     pub(super) keys: Vec<StackKey>,
-    /// The number of stacks without a class.
+    /// The number of stacks for which slow rules had no time.
     pub(super) unclassified: usize,
+    /// The hashes of stacks that wait for symbolication.
+    pub(super) waiting: Vec<u64>,
 }
 
 /// Writes the rows of new stacks and of their classes.
@@ -169,13 +171,19 @@ pub(super) fn stack_rows(
 ) -> NewStacks {
     let rules = context.rules.id();
     let mut keys = HashSet::new();
-    let mut stacks = Vec::new();
+    let (mut stacks, mut waiting) = (Vec::new(), Vec::new());
     let end = Instant::now() + LONGEST;
     for frames in janks.iter().flat_map(self::stacks) {
         let hash = stack_hash(frames);
         let key = context.stack_key(hash);
         if !context.recent_stacks.contains(key) && keys.insert(key) {
-            let class = context.rules.rules().classify_until(frames, end);
+            // Symbols change the frames, and with them the class: such a stack is classified after symbolication.
+            let class = if needs_symbols(frames) {
+                waiting.push(hash);
+                None
+            } else {
+                context.rules.rules().classify_until(frames, end)
+            };
             stacks.push(NewStack {
                 hash,
                 frames,
@@ -195,7 +203,8 @@ pub(super) fn stack_rows(
     }
     NewStacks {
         keys: keys.into_iter().collect(),
-        unclassified: stacks.len() - classes.len(),
+        unclassified: stacks.len() - classes.len() - waiting.len(),
+        waiting,
     }
 }
 

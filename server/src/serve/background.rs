@@ -17,6 +17,7 @@ use crate::history::{Reclassifier, Waits};
 use crate::intake::OutcomeCounts;
 use crate::retention_sweep::Sweeper;
 use crate::store::{IngestLog, LogError};
+use crate::symbols::Symbolicator;
 
 const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -111,6 +112,11 @@ pub(super) fn reclassifier(app: &App, settings: &Serve) -> Reclassifier {
         clickhouse: app.clickhouse.clone(),
         board: Arc::clone(&app.reclassification),
         clock: app.clock.clone(),
+        control: app.control.clone(),
+        symbolicator: Symbolicator {
+            lookups: app.symbols.lookups(),
+        },
+        arrived: Arc::clone(&app.intake.arrived_stacks),
         waits: Waits {
             first: then.min(Duration::from_secs(120)),
             then,

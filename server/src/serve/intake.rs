@@ -52,6 +52,7 @@ pub(super) fn open(settings: &Serve, parts: Parts) -> anyhow::Result<Intake> {
         default_rules: parts.default_rules,
         recent_batches,
         recent_stacks: RecentStacks::new(RECENT_STACKS),
+        arrived_stacks: Arc::default(),
         recent_names: RecentNames::new(size(settings.max_names_per_hour)),
         outcome_counts: OutcomeCounts::default(),
         log: parts.log,

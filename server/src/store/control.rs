@@ -40,13 +40,14 @@ mod sessions;
 mod signal_quotas;
 mod sqlite;
 mod storage;
+mod symbol_files;
 mod text_enum;
 mod users;
 
 use std::sync::Arc;
 
 pub use self::alert_rules::{AlertRule, RuleText};
-pub use self::api_tokens::{ApiToken, NewApiToken};
+pub use self::api_tokens::{ApiToken, NewApiToken, TokenScope};
 pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter};
 pub use self::change::new_id;
 pub use self::channels::{Channel, ChannelFields, ChannelKind, NewChannel, Severity};
@@ -77,6 +78,7 @@ pub use self::secrets::{Hidden, SecretHash};
 pub use self::sessions::{NewSession, Rotation, Session, TokenExchange};
 pub use self::signal_quotas::SignalQuotas;
 pub use self::storage::{KeepDays, Storage};
+pub use self::symbol_files::{Build, NewSymbolFile, SymbolFile, UsableBuild};
 pub use self::users::{NewUser, TokensOfUser, User};
 
 use tokio::sync::watch;

@@ -17,6 +17,7 @@ use super::native::{BadFrame, Frame};
 use super::number::Number;
 use super::raw::{RAW, RawTable};
 use super::record::Outcome;
+use super::retention::OF_STACKS;
 use crate::clock::UnixTime;
 
 /// The subjects whose rows are erased, in one project.
@@ -335,7 +336,7 @@ impl ClickHouse {
                 continue;
             }
             erased += unused.len() as u64;
-            for table in ["stacks", "stack_classes"] {
+            for table in OF_STACKS {
                 let condition = format!(
                     "project = {} AND stack_hash IN ({})",
                     text(project),

@@ -38,6 +38,7 @@ const MIGRATIONS: &[Migration] = migrations![
     "0018_dropped_rows_of_projects",
     "0019_raw_without_views",
     "0020_fewer_merges",
+    "0021_stacks_symbolicated",
 ];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \

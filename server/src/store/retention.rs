@@ -16,7 +16,7 @@ pub struct Retention {
 }
 
 /// Tables that are not partitioned by time: a part holds rows of all ages.
-const OF_STACKS: [&str; 2] = ["stacks", "stack_classes"];
+pub const OF_STACKS: [&str; 3] = ["stacks", "stack_classes", "stacks_symbolicated"];
 /// A stack in use is stored again every week, and events may arrive a week late.
 const STACKS_LONGER: u64 = 14;
 
@@ -53,6 +53,7 @@ impl Retention {
             "outcomes" => Some((self.daily_days, "hour")),
             "stacks" => Some((self.stack_days(), "received_at")),
             "stack_classes" => Some((self.stack_days(), "classified_at")),
+            "stacks_symbolicated" => Some((self.stack_days(), "symbolicated_at")),
             _ => None,
         }
     }

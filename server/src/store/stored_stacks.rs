@@ -31,12 +31,14 @@ pub struct StackCounts {
 }
 
 /// The parts of a stack that rules use, innermost frame first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct StoredStack {
     pub hash: u64,
     pub frames: Vec<Frame<'static>>,
     /// Time of the last classification under the same revision; 0 if there is none.
     pub classified_at: UnixTime,
+    /// Time of the last symbolication; 0 if there was none.
+    pub symbolicated_at: UnixTime,
 }
 
 #[derive(Row, Deserialize)]
@@ -50,24 +52,36 @@ struct FramesRow<'a> {
     functions: Vec<&'a str>,
     #[serde(borrow)]
     files: Vec<&'a str>,
+    #[serde(borrow)]
+    build_ids: Vec<&'a str>,
+    lines: Vec<u32>,
+    offsets: Vec<u64>,
     classified_at: UnixTime,
+    symbolicated_at: UnixTime,
 }
 
 impl From<FramesRow<'_>> for StoredStack {
     fn from(row: FramesRow<'_>) -> Self {
-        let rest = row.modules.iter().zip(&row.functions).zip(&row.files);
-        let frames = row.classes.iter().zip(rest);
-        let frame = |(class, ((module, function), file)): (&&str, ((&&str, &&str), &&str))| Frame {
-            class: (*class).to_owned().into(),
-            module: (*module).to_owned().into(),
-            function: (*function).to_owned().into(),
-            file: (*file).to_owned().into(),
-            ..Frame::default()
+        let text = |texts: &[&str], place: usize| {
+            let text = texts.get(place).copied().unwrap_or_default();
+            text.to_owned().into()
+        };
+        let frame = |place: usize| Frame {
+            class: text(&row.classes, place),
+            module: text(&row.modules, place),
+            function: text(&row.functions, place),
+            file: text(&row.files, place),
+            build_id: text(&row.build_ids, place),
+            line: row.lines.get(place).copied().map_or(0, i64::from),
+            // 0 is stored for a frame without an offset.
+            offset: row.offsets.get(place).copied().filter(|&offset| offset > 0),
+            native: false,
         };
         Self {
             hash: row.stack_hash,
-            frames: frames.map(frame).collect(),
+            frames: (0..row.classes.len()).map(frame).collect(),
             classified_at: row.classified_at,
+            symbolicated_at: row.symbolicated_at,
         }
     }
 }
@@ -167,15 +181,17 @@ impl ClickHouse {
         let database = self.database();
         let range = "project = {project:String} AND stack_hash > {after:UInt64} AND stack_hash <= {last:UInt64}";
         let sql = format!(
-            "SELECT s.stack_hash AS stack_hash, any(s.`frames.class`) AS classes, any(s.`frames.module`) AS modules, \
-                 any(s.`frames.function`) AS functions, any(s.`frames.file`) AS files, any(c.latest) AS classified_at \
+            "SELECT s.stack_hash AS stack_hash, {columns}, any(c.latest) AS classified_at, any(r.latest) AS symbolicated_at \
              FROM (SELECT * FROM `{database}`.stacks WHERE {range}) AS s LEFT JOIN (\
                  SELECT stack_hash, argMax(rules_hash, classified_at) AS hash, \
                      toUnixTimestamp64Micro(max(classified_at)) AS latest \
                  FROM `{database}`.stack_classes WHERE {range} AND rules_version = {{revision:UInt32}} \
                  GROUP BY stack_hash) AS c ON s.stack_hash = c.stack_hash \
+             LEFT JOIN ({readable}) AS r ON s.stack_hash = r.stack_hash \
              WHERE c.latest = 0 OR NOT ({{any:Bool}} OR c.hash = {{hash:UInt64}}) \
-             GROUP BY stack_hash"
+             GROUP BY stack_hash",
+            columns = readable_columns("any"),
+            readable = latest_symbolication(database, range),
         );
         let mut rows = (self.client()?.query(&sql))
             .param("project", classes.project)
@@ -184,6 +200,43 @@ impl ClickHouse {
             .param("revision", classes.rules.revision)
             .param("hash", classes.rules.hash)
             .param("any", !classes.only_current_hash)
+            .with_setting("join_use_nulls", "0")
+            .fetch::<FramesRow<'_>>()?;
+        let mut stacks = Vec::new();
+        while let Some(row) = rows.next().await? {
+            stacks.push(row.into());
+        }
+        Ok(stacks)
+    }
+
+    /// Returns stacks with the frames that devices reported. Stacks that are not stored yet are left out.
+    pub async fn reported_stacks(
+        &self,
+        project: &str,
+        rules: RulesId,
+        hashes: &[u64],
+    ) -> Result<Vec<StoredStack>, Failure> {
+        let database = self.database();
+        let range = "project = {project:String} AND stack_hash IN {hashes:Array(UInt64)}";
+        let columns =
+            FRAME_COLUMNS.map(|(column, name)| format!("any(s.`frames.{column}`) AS {name}"));
+        let sql = format!(
+            "SELECT s.stack_hash AS stack_hash, {columns}, any(c.latest) AS classified_at, any(r.latest) AS symbolicated_at \
+             FROM (SELECT * FROM `{database}`.stacks WHERE {range}) AS s LEFT JOIN (\
+                 SELECT stack_hash, toUnixTimestamp64Micro(max(classified_at)) AS latest \
+                 FROM `{database}`.stack_classes WHERE {range} AND rules_version = {{revision:UInt32}} \
+                 GROUP BY stack_hash) AS c ON s.stack_hash = c.stack_hash \
+             LEFT JOIN (\
+                 SELECT stack_hash, toUnixTimestamp64Micro(max(symbolicated_at)) AS latest \
+                 FROM `{database}`.stacks_symbolicated WHERE {range} GROUP BY stack_hash) AS r \
+             ON s.stack_hash = r.stack_hash \
+             GROUP BY stack_hash",
+            columns = columns.join(", "),
+        );
+        let mut rows = (self.client()?.query(&sql))
+            .param("project", project)
+            .param("hashes", hashes)
+            .param("revision", rules.revision)
             .with_setting("join_use_nulls", "0")
             .fetch::<FramesRow<'_>>()?;
         let mut stacks = Vec::new();
@@ -277,12 +330,21 @@ impl ClickHouse {
     /// Streams the frames of the stacks that occurred since a time.
     pub fn stacks_in_use(&self, project: &str, since: UnixTime) -> Result<StackCursor, Failure> {
         let database = self.database();
-        let sql = format!(
-            "SELECT stack_hash, `frames.class` AS classes, `frames.module` AS modules, `frames.function` AS functions, \
-                 `frames.file` AS files, toInt64(0) AS classified_at \
-             FROM `{database}`.stacks WHERE project = {{project:String}} AND stack_hash IN (\
+        let range = format!(
+            "project = {{project:String}} AND stack_hash IN (\
                  SELECT stack_hash FROM `{database}`.janks WHERE project = {{project:String}} \
                  AND start >= fromUnixTimestamp64Micro({{since:Int64}}, 'UTC'))"
+        );
+        let columns = FRAME_COLUMNS.map(|(column, name)| format!("`frames.{column}` AS {name}"));
+        let columns = format!(
+            "stack_hash, {}, toInt64(0) AS classified_at, toInt64(0) AS symbolicated_at",
+            columns.join(", ")
+        );
+        let sql = format!(
+            "SELECT {columns} FROM `{database}`.stacks_symbolicated FINAL WHERE {range} AND notEmpty(`frames.class`) \
+             UNION ALL SELECT {columns} FROM `{database}`.stacks WHERE {range} AND stack_hash NOT IN (\
+                 SELECT stack_hash FROM `{database}`.stacks_symbolicated FINAL \
+                 WHERE project = {{project:String}} AND notEmpty(`frames.class`))"
         );
         let rows = (self.client()?.query(&sql))
             .param("project", project)
@@ -291,6 +353,37 @@ impl ClickHouse {
             .fetch()?;
         Ok(StackCursor(rows))
     }
+}
+
+/// The columns of a frame, and their names in [`FramesRow`], in its order.
+const FRAME_COLUMNS: [(&str, &str); 7] = [
+    ("class", "classes"),
+    ("module", "modules"),
+    ("function", "functions"),
+    ("file", "files"),
+    ("build_id", "build_ids"),
+    ("line", "lines"),
+    ("offset", "offsets"),
+];
+
+/// The columns of the readable frames of a stack `s` with its latest symbolication `r`: the reported ones, if no symbols told more.
+pub(super) fn readable_columns(aggregate: &str) -> String {
+    let columns = FRAME_COLUMNS.map(|(column, name)| {
+        format!("{aggregate}(if(notEmpty(r.{name}), r.{name}, s.`frames.{column}`)) AS {name}")
+    });
+    columns.join(", ")
+}
+
+/// Selects the latest symbolication of the stacks in a range.
+pub(super) fn latest_symbolication(database: &str, range: &str) -> String {
+    let columns = FRAME_COLUMNS
+        .map(|(column, name)| format!("argMax(`frames.{column}`, symbolicated_at) AS {name}"));
+    format!(
+        "SELECT stack_hash, {}, argMax(`frames.origin`, symbolicated_at) AS origins, \
+             toUnixTimestamp64Micro(max(symbolicated_at)) AS latest \
+         FROM `{database}`.stacks_symbolicated WHERE {range} GROUP BY stack_hash",
+        columns.join(", ")
+    )
 }
 
 /// Above this memory use, ClickHouse spills to disk.

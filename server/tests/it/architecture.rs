@@ -133,7 +133,7 @@ fn no_value_is_interpolated_into_the_sql_of_the_control_database() {
 }
 
 /// The modules of the server, from the top to the bottom.
-const ORDER: [&str; 34] = [
+const ORDER: [&str; 35] = [
     "main",
     "cli",
     "serve",
@@ -152,6 +152,7 @@ const ORDER: [&str; 34] = [
     "auditor",
     "alerts",
     "control",
+    "symbols",
     "ingest",
     "query",
     "compare",

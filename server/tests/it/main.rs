@@ -62,6 +62,7 @@ mod server;
 mod signal_quotas;
 mod stacks;
 mod story;
+mod symbols;
 mod traces;
 mod two_servers;
 mod wait;

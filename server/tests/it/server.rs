@@ -113,6 +113,8 @@ impl Server {
             USER,
             "--clickhouse-password",
             PASSWORD,
+            "--engine-program",
+            env!("CARGO_BIN_EXE_unjank"),
         ];
         line.extend([
             "--clickhouse-database",

@@ -12,7 +12,13 @@ use super::error::ControlError;
 use super::grant::Grant;
 use super::memberships::Role;
 use super::secrets::SecretHash;
+use super::text_enum::text_enum;
 use crate::clock::UnixTime;
+
+text_enum! {
+    /// Where a token is valid: everywhere, or only for symbol files.
+    TokenScope { All = "all", Symbols = "symbols" }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiToken {
@@ -24,6 +30,7 @@ pub struct ApiToken {
     pub prefix: String,
     pub hash: SecretHash,
     pub role: Role,
+    pub scope: TokenScope,
     pub created_by: String,
     pub created_at: UnixTime,
     pub expires_at: Option<UnixTime>,
@@ -40,6 +47,7 @@ impl ApiToken {
             prefix: row.get("prefix")?,
             hash: SecretHash::read(row, "hash")?,
             role: row.parsed("role")?,
+            scope: row.parsed("scope")?,
             created_by: row.get("created_by")?,
             created_at: row.get("created_at")?,
             expires_at: row.get("expires_at")?,
@@ -62,19 +70,20 @@ pub struct NewApiToken {
     pub prefix: String,
     pub hash: SecretHash,
     pub role: Role,
+    pub scope: TokenScope,
     pub expires_at: Option<UnixTime>,
 }
 
 macro_rules! columns {
     () => {
-        "id, project, name, prefix, hash, role, created_by, created_at, expires_at, last_used_at, revoked_at"
+        "id, project, name, prefix, hash, role, scope, created_by, created_at, expires_at, last_used_at, revoked_at"
     };
 }
 
 const INSERT: &str = concat!(
     "
-    INSERT INTO api_tokens (id, project, name, prefix, hash, role, created_by, created_at, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    INSERT INTO api_tokens (id, project, name, prefix, hash, role, scope, created_by, created_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
     RETURNING ",
     columns!()
 );
@@ -117,6 +126,7 @@ impl Control {
             new.prefix,
             new.hash,
             new.role.as_str(),
+            new.scope.as_str(),
             actor.to_string(),
             at,
             new.expires_at,
@@ -129,7 +139,8 @@ impl Control {
                 project: token.project.as_deref(),
                 subject: &token.id.to_string(),
                 detail: json!({
-                    "name": token.name, "prefix": token.prefix, "role": token.role.as_str(), "expires_at": token.expires_at,
+                    "name": token.name, "prefix": token.prefix, "role": token.role.as_str(),
+                    "scope": token.scope.as_str(), "expires_at": token.expires_at,
                 }),
             })
             .await?;

@@ -108,6 +108,8 @@ text_enum! {
         StorageSet = "storage.set",
         ErasureRequested = "erasure.requested",
         ErasureFinished = "erasure.finished",
+        SymbolFileAdded = "symbol_file.added",
+        SymbolFileRemoved = "symbol_file.removed",
     }
 }
 

@@ -200,7 +200,7 @@ const REVOKE_TOKENS: &str =
     "UPDATE api_tokens SET revoked_at = $2 WHERE project = $1 AND revoked_at IS NULL";
 
 /// Deletes all data of a project, in an order that satisfies references. The audit log and the receipts are kept.
-const FORGET_PROJECT: [&str; 16] = [
+const FORGET_PROJECT: [&str; 18] = [
     "
     DELETE FROM incident_channels
     WHERE incident IN (SELECT id FROM incidents WHERE project = $1)",
@@ -222,6 +222,8 @@ const FORGET_PROJECT: [&str; 16] = [
     "DELETE FROM device_keys WHERE project = $1",
     "DELETE FROM ingest_keys WHERE project = $1",
     "DELETE FROM memberships WHERE project = $1",
+    "DELETE FROM symbol_builds WHERE project = $1",
+    "DELETE FROM symbol_files WHERE project = $1",
     "DELETE FROM projects WHERE id = $1",
 ];
 

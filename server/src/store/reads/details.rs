@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::run::Read;
 use super::statement::{Reading, Rest};
 use crate::store::clickhouse::{ClickHouse, Failure};
+use crate::store::stored_stacks::{latest_symbolication, readable_columns};
 
 /// A frame of a stored stack, as it was reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -19,6 +20,8 @@ pub struct StoredFrame {
     pub line: u32,
     /// The offset in the module, for frames without a symbol.
     pub offset: u64,
+    /// How the frame follows from the reported one: 0 reported as it is, 1 called, 2 inlined, 3 ambiguous.
+    pub origin: u8,
 }
 
 impl From<&Frame<'_>> for StoredFrame {
@@ -30,6 +33,7 @@ impl From<&Frame<'_>> for StoredFrame {
             file: frame.file.to_string(),
             line: u32::try_from(frame.line).unwrap_or_default(),
             offset: frame.offset.unwrap_or_default(),
+            origin: 0,
         }
     }
 }
@@ -57,27 +61,31 @@ struct StackRow {
     modules: Vec<String>,
     functions: Vec<String>,
     files: Vec<String>,
+    #[expect(dead_code, reason = "the columns of a frame come together")]
+    build_ids: Vec<String>,
     lines: Vec<u32>,
     offsets: Vec<u64>,
+    origins: Vec<u8>,
 }
 
 impl From<StackRow> for (u64, Vec<StoredFrame>) {
     fn from(row: StackRow) -> Self {
         let names = row.classes.into_iter().zip(row.modules).zip(row.functions);
         let places = row.files.into_iter().zip(row.lines).zip(row.offsets);
-        let frames =
-            names
-                .zip(places)
-                .map(
-                    |(((class, module), function), ((file, line), offset))| StoredFrame {
-                        class,
-                        module,
-                        function,
-                        file,
-                        line,
-                        offset,
-                    },
-                );
+        // A stack that was not symbolicated has no origins.
+        let origins = row.origins.into_iter().chain(std::iter::repeat(0));
+        let frames = names.zip(places).zip(origins).map(|(frame, origin)| {
+            let (((class, module), function), ((file, line), offset)) = frame;
+            StoredFrame {
+                class,
+                module,
+                function,
+                file,
+                line,
+                offset,
+                origin,
+            }
+        });
         (row.stack_hash, frames.collect())
     }
 }
@@ -297,16 +305,14 @@ impl ClickHouse {
         if hashes.is_empty() {
             return Ok(std::collections::HashMap::new());
         }
-        let texts = |column: &str| format!("arrayMap(text -> toString(text), `frames.{column}`)");
+        let range = "project = {project:String} AND stack_hash IN {hashes:Array(UInt64)}";
+        let database = self.database();
         let sql = format!(
-            "SELECT stack_hash, {} AS classes, {} AS modules, {} AS functions, {} AS files, `frames.line` AS lines, \
-             `frames.offset` AS offsets FROM `{}`.stacks \
-             WHERE project = {{project:String}} AND stack_hash IN {{hashes:Array(UInt64)}} LIMIT 1 BY stack_hash",
-            texts("class"),
-            texts("module"),
-            texts("function"),
-            texts("file"),
-            self.database()
+            "SELECT s.stack_hash AS stack_hash, {columns}, any(r.origins) AS origins \
+             FROM (SELECT * FROM `{database}`.stacks WHERE {range}) AS s \
+             LEFT JOIN ({readable}) AS r ON s.stack_hash = r.stack_hash GROUP BY stack_hash",
+            columns = readable_columns("any"),
+            readable = latest_symbolication(database, range),
         );
         let query = self
             .question(&sql)?

@@ -4,6 +4,7 @@ use serde_json::json;
 use unjank_server::store::control::{
     Action, Actor, AuditFilter, ControlError, DeviceKeyAlgorithm, DeviceTokens, Hidden, KeyChange,
     NewApiToken, NewDeviceKey, NewIngestKey, ProjectSettings, Quotas, Role, SignalQuotas,
+    TokenScope,
 };
 
 use super::place::Place;
@@ -377,6 +378,7 @@ fn api_token(project: Option<&str>, secret: &str) -> NewApiToken {
         prefix: "ujt_1234".to_owned(),
         hash: hash(secret),
         role: Role::Editor,
+        scope: TokenScope::All,
         expires_at: Some(at(100)),
     }
 }

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use unjank_server::store::control::{
     Actor, Admission, Control, ControlError, FederatedLogin, GivenRoles, NewApiToken, NewUser,
-    ProviderEmail, Refusal, Role, User,
+    ProviderEmail, Refusal, Role, TokenScope, User,
 };
 
 use super::place::Place;
@@ -107,6 +107,7 @@ async fn with_token(control: &Control, maker: &User, project: Option<&str>, secr
         prefix: "ujt_test".to_owned(),
         hash: hash(secret),
         role: Role::Viewer,
+        scope: TokenScope::All,
         expires_at: None,
     };
     let actor = Actor::user(maker.id);

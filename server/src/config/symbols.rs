@@ -1,0 +1,37 @@
+//! Settings of symbol files.
+
+use std::time::Duration;
+
+use clap::Args;
+
+/// A part of the settings of `unjank serve`.
+#[derive(Args, Clone, Debug)]
+pub struct Symbols {
+    /// The bucket for symbol files, such as `s3://symbols/unjank`. Credentials and region come from `AWS_ACCESS_KEY_ID`,
+    /// `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and `AWS_ENDPOINT`. Unset: the folder `symbols` in the data folder. Several servers need a
+    /// bucket, or a data folder that they share.
+    #[arg(long, env = "UNJANK_SYMBOLS_URL", value_name = "URL")]
+    pub symbols_url: Option<String>,
+
+    /// The maximum size of the symbol files of one project, in bytes. Uploads above it fail.
+    #[arg(long, env = "UNJANK_SYMBOLS_MAX_BYTES", value_name = "BYTES", default_value_t = 20 << 30)]
+    pub symbols_max_bytes: u64,
+
+    /// The maximum size of the lookup files on this server's disk, in bytes. They are made from symbol files and can be deleted.
+    #[arg(long, env = "UNJANK_SYMBOLS_CACHE_BYTES", value_name = "BYTES", default_value_t = 10 << 30)]
+    pub symbols_cache_bytes: u64,
+
+    /// The maximum memory of the process that parses a symbol file, in bytes. A file that needs more is refused.
+    #[arg(long, env = "UNJANK_SYMBOLS_PARSER_MEMORY_BYTES", value_name = "BYTES", default_value_t = 2 << 30, value_parser = clap::value_parser!(u64).range(64 << 20..))]
+    pub symbols_parser_memory_bytes: u64,
+
+    /// The maximum time for parsing a symbol file, in milliseconds. A file that takes longer is refused.
+    #[arg(long, env = "UNJANK_SYMBOLS_PARSER_MS", value_name = "MS", default_value_t = 300_000, value_parser = clap::value_parser!(u64).range(1_000..=3_600_000))]
+    pub symbols_parser_ms: u64,
+}
+
+impl Symbols {
+    pub fn parser_time(&self) -> Duration {
+        Duration::from_millis(self.symbols_parser_ms)
+    }
+}

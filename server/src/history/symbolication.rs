@@ -1,0 +1,145 @@
+//! Symbolication of stored stacks: of new ones as they arrive, and of those that waited for a file.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::reclassifier::{Reclassifier, classify};
+use crate::recent::ArrivedStack;
+use crate::stacks::RuleSet;
+use crate::store::{Failure, StoredStack, SymbolicatedStack};
+
+/// The number of stacks that are symbolicated at once.
+const PIECE: u32 = 500;
+/// The number of ids in one query for the stacks that need them.
+const IDS: u32 = 500;
+
+impl Reclassifier {
+    /// Symbolicates and classifies stacks that have just arrived. Returns whether there were any.
+    pub(super) async fn arrivals(
+        &self,
+        project: &Arc<str>,
+        rules: &Arc<RuleSet>,
+    ) -> Result<bool, Failure> {
+        let arrived = self.arrived.take(project, PIECE as usize);
+        if arrived.is_empty() {
+            return Ok(false);
+        }
+        let hashes: Vec<u64> = arrived.iter().map(|stack| stack.hash).collect();
+        let result = self.symbolicate_hashes(project, rules, &hashes).await;
+        let done = result.as_deref().unwrap_or_default();
+        let is_left = |stack: &ArrivedStack| !done.contains(&stack.hash);
+        let left = arrived.into_iter().filter(is_left).collect();
+        self.arrived.put_back(project, left);
+        Ok(!result?.is_empty())
+    }
+
+    /// Symbolicates the stacks that waited for files that have arrived since. Returns whether there was such a file.
+    pub(super) async fn repair(
+        &self,
+        project: &Arc<str>,
+        rules: &Arc<RuleSet>,
+    ) -> Result<bool, Failure> {
+        let revisions = self.access.symbol_revisions(project);
+        if revisions.files <= revisions.repaired {
+            return Ok(false);
+        }
+        let control = &self.control;
+        let ids = control
+            .symbol_ids_since(project, revisions.repaired, revisions.files, u32::MAX >> 1)
+            .await
+            .map_err(|error| Failure::Later(error.to_string()))?;
+        let mut repaired = 0;
+        for ids in ids.chunks(IDS as usize) {
+            repaired += self.repair_stacks_of(project, rules, ids).await?;
+        }
+        control
+            .set_symbols_repaired(project, revisions.files, self.clock.now())
+            .await
+            .map_err(|error| Failure::Later(error.to_string()))?;
+        if repaired > 0 {
+            tracing::info!(project = %project, stacks = repaired, "new symbol files: stored stacks are readable");
+        }
+        Ok(true)
+    }
+
+    /// Symbolicates the stacks that need any of these builds, even those that have frames from an earlier file.
+    pub(super) async fn repair_stacks_of(
+        &self,
+        project: &Arc<str>,
+        rules: &Arc<RuleSet>,
+        ids: &[String],
+    ) -> Result<usize, Failure> {
+        let (mut after, mut repaired) = (0, 0);
+        loop {
+            let hashes = self.clickhouse.stacks_that_need(project, ids, after, PIECE);
+            let hashes = hashes.await?;
+            let Some(last) = hashes.last() else {
+                return Ok(repaired);
+            };
+            after = *last;
+            let done = self.symbolicate_hashes(project, rules, &hashes).await?;
+            repaired += done.len();
+        }
+    }
+
+    /// Returns the hashes of the stacks that are done. Those that are not stored yet are not.
+    async fn symbolicate_hashes(
+        &self,
+        project: &str,
+        rules: &Arc<RuleSet>,
+        hashes: &[u64],
+    ) -> Result<Vec<u64>, Failure> {
+        let stacks = self
+            .clickhouse
+            .reported_stacks(project, rules.id(), hashes)
+            .await?;
+        let done = stacks.iter().map(|stack| stack.hash).collect();
+        self.symbolicate(project, rules, stacks).await?;
+        Ok(done)
+    }
+
+    /// Symbolicates and classifies stacks with their reported frames.
+    pub(super) async fn symbolicate(
+        &self,
+        project: &str,
+        rules: &Arc<RuleSet>,
+        mut stacks: Vec<StoredStack>,
+    ) -> Result<(), Failure> {
+        if stacks.is_empty() {
+            return Ok(());
+        }
+        let revision = self.access.symbol_revisions(project).files;
+        let frames = stacks.iter().map(|stack| stack.frames.clone()).collect();
+        let readable = self.symbolicator.symbolicate(project, revision, frames);
+        let readable = readable
+            .await
+            .map_err(|error| Failure::Later(error.to_string()))?;
+        let now = self.clock.now();
+        let rows: Vec<SymbolicatedStack<'_>> = stacks
+            .iter()
+            .zip(&readable)
+            .map(|(stack, readable)| SymbolicatedStack {
+                hash: stack.hash,
+                symbolicated_at: now.max(stack.symbolicated_at + Duration::from_micros(1)),
+                frames: &readable.frames,
+                origins: &readable.origins,
+                ids: &readable.ids,
+                missing: &readable.missing,
+            })
+            .collect();
+        self.clickhouse.insert_symbolicated(project, &rows).await?;
+        for (stack, readable) in stacks.iter_mut().zip(readable) {
+            if !readable.frames.is_empty() {
+                stack.frames = readable.frames;
+            }
+        }
+        while !stacks.is_empty() {
+            let new = classify(rules, stacks.clone(), now).await?;
+            self.clickhouse
+                .insert_classes(project, rules.id(), &new)
+                .await?;
+            stacks.retain(|stack| !new.iter().any(|class| class.stack_hash == stack.hash));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,318 @@
+//! `/api/0/…`: uploads of symbol files, in the protocol of `sentry-cli`, which build tools for all platforms speak.
+//!
+//! A tool sends a file in chunks, named by their SHA-1, and then asks to assemble them. It asks again until the file is there, so
+//! broken connections cost it only the chunk that was under way.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::multipart::{Field, MultipartError};
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Multipart, Path, State};
+use bytes::Bytes;
+use flate2::read::GzDecoder;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha1::{Digest, Sha1};
+use unjank_symbols::SymbolId;
+
+use super::problem::Problem;
+use super::roles::Uploader;
+use crate::app::App;
+use crate::store::control::{Build, ControlError, SymbolFile};
+use crate::symbols::{AssemblyRequest, AssemblyState, CHUNK_BYTES, MAX_FILE_BYTES};
+
+/// The maximum size of a request with chunks.
+pub(super) const MAX_REQUEST_BYTES: usize = 32 << 20;
+/// The maximum number of chunks in a request.
+const MAX_CHUNKS: usize = 64;
+/// The maximum number of files that one request may ask to assemble.
+const MAX_FILES: usize = 1_000;
+/// The maximum size of the chunks of one token that wait to be assembled.
+const MAX_WAITING_BYTES: u64 = 2 * MAX_FILE_BYTES;
+/// The sender of a request with chunks has this long.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How long a request waits for its turn.
+const TURN: Duration = Duration::from_secs(30);
+
+/// Tells the tool how to send chunks.
+pub(super) async fn options(_: Uploader, Path(organization): Path<String>) -> Json<Value> {
+    Json(json!({
+        "url": format!("/api/0/organizations/{organization}/chunk-upload/"),
+        "chunkSize": CHUNK_BYTES,
+        "chunksPerRequest": MAX_CHUNKS,
+        "maxFileSize": MAX_FILE_BYTES,
+        "maxRequestSize": MAX_REQUEST_BYTES,
+        "concurrency": 2,
+        "hashAlgorithm": "sha1",
+        "compression": ["gzip"],
+        "accept": ["debug_files", "pdbs", "portablepdbs", "artifact_bundles", "artifact_bundles_v2", "proguard"],
+    }))
+}
+
+/// Stores chunks until they are assembled.
+pub(super) async fn chunks(
+    State(app): State<Arc<App>>,
+    uploader: Uploader,
+    mut parts: Multipart,
+) -> Result<(), Problem> {
+    let turn = app.symbol_uploads.take(uploader.actor.holder(), TURN).await;
+    let _turn = turn.ok_or_else(Problem::overloaded)?;
+    let owner = uploader.owner();
+    let receive = async {
+        let store = app.symbols.store();
+        if store.chunk_bytes(&owner).await? > MAX_WAITING_BYTES {
+            return Err(Problem::too_large(
+                usize::try_from(MAX_WAITING_BYTES).unwrap_or(usize::MAX),
+            ));
+        }
+        while let Some(part) = parts.next_field().await.map_err(|error| broken(&error))? {
+            let (checksum, chunk) = read_chunk(part).await?;
+            store.put_chunk(&owner, &checksum, chunk).await?;
+        }
+        Ok(())
+    };
+    tokio::time::timeout(PATIENCE, receive)
+        .await
+        .map_err(|_| Problem::stalled())?
+}
+
+fn broken(error: &MultipartError) -> Problem {
+    Problem::unfit_body(error.body_text())
+}
+
+/// Reads a part: a chunk in a field `file` or, compressed, `file_gzip`, whose file name is the SHA-1.
+async fn read_chunk(mut part: Field<'_>) -> Result<(String, Bytes), Problem> {
+    let is_compressed = match part.name() {
+        Some("file_gzip") => true,
+        Some("file") => false,
+        _ => {
+            return Err(Problem::unfit_body(
+                "a chunk is a field `file` or `file_gzip`",
+            ));
+        }
+    };
+    let checksum = part.file_name().and_then(checksum).ok_or_else(|| {
+        Problem::unfit_body("the file name of a chunk must be its SHA-1 in hexadecimal")
+    })?;
+    let mut sent = Vec::new();
+    while let Some(bytes) = part.chunk().await.map_err(|error| broken(&error))? {
+        // Gzip makes what cannot be compressed slightly larger.
+        if sent.len() + bytes.len() > CHUNK_BYTES + (1 << 16) {
+            return Err(Problem::too_large(CHUNK_BYTES));
+        }
+        sent.extend_from_slice(&bytes);
+    }
+    let chunk = if is_compressed {
+        let mut plain = Vec::new();
+        let decoder = GzDecoder::new(&sent[..]);
+        let limit = CHUNK_BYTES as u64 + 1;
+        decoder
+            .take(limit)
+            .read_to_end(&mut plain)
+            .map_err(|_| Problem::corrupt_encoding("gzip"))?;
+        plain
+    } else {
+        sent
+    };
+    if chunk.len() > CHUNK_BYTES {
+        return Err(Problem::too_large(CHUNK_BYTES));
+    }
+    if format!("{:x}", Sha1::digest(&chunk)) != checksum {
+        return Err(Problem::unfit_body(
+            "the content of a chunk does not have the SHA-1 of its file name",
+        ));
+    }
+    Ok((checksum, chunk.into()))
+}
+
+/// A SHA-1 in hexadecimal, in lower case.
+fn checksum(text: &str) -> Option<String> {
+    let is_sha1 = text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_sha1.then(|| text.to_ascii_lowercase())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Wanted {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    debug_id: Option<String>,
+    chunks: Vec<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WantedBundle {
+    checksum: String,
+    chunks: Vec<String>,
+    #[serde(default)]
+    projects: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Assembled {
+    state: &'static str,
+    missing_chunks: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dif: Option<Value>,
+}
+
+impl From<AssemblyState> for Assembled {
+    fn from(state: AssemblyState) -> Self {
+        let new = |state| Self {
+            state,
+            missing_chunks: Vec::new(),
+            detail: None,
+            dif: None,
+        };
+        match state {
+            AssemblyState::Done(file) => Self {
+                dif: Some(dif(&file)),
+                ..new("ok")
+            },
+            AssemblyState::Missing(missing_chunks) => Self {
+                missing_chunks,
+                ..new("not_found")
+            },
+            AssemblyState::Working => new("assembling"),
+            AssemblyState::Failed(reason) => Self {
+                detail: Some(reason),
+                ..new("error")
+            },
+        }
+    }
+}
+
+/// The description of a file that the tool prints.
+fn dif(file: &SymbolFile) -> Value {
+    let first = file.builds.first();
+    let text = |of: fn(&Build) -> &str| first.map(of).unwrap_or_default();
+    json!({
+        "id": file.id,
+        "uuid": dashed(text(|build| &build.symbol_id)),
+        "debugId": dashed(text(|build| &build.symbol_id)),
+        "cpuName": text(|build| &build.arch),
+        "objectName": file.name,
+        "symbolType": text(|build| &build.format),
+        "size": file.bytes,
+        "sha1": file.checksum,
+        "headers": {},
+        "data": {},
+    })
+}
+
+/// Debug ids as tools write them: a UUID, then the rest.
+fn dashed(id: &str) -> String {
+    let uuid = id
+        .get(..32)
+        .and_then(|start| uuid::Uuid::try_parse(start).ok());
+    match (uuid, id.get(32..)) {
+        (Some(uuid), Some("")) => uuid.hyphenated().to_string(),
+        (Some(uuid), Some(rest)) if rest.len() <= 8 => format!("{}-{rest}", uuid.hyphenated()),
+        _ => id.to_owned(),
+    }
+}
+
+/// Assembles debug files and mappings: by SHA-1, what to assemble from which chunks.
+pub(super) async fn assemble_files(
+    State(app): State<Arc<App>>,
+    uploader: Uploader,
+    Path((_, project)): Path<(String, String)>,
+    body: Result<Json<HashMap<String, Wanted>>, JsonRejection>,
+) -> Result<Json<HashMap<String, Assembled>>, Problem> {
+    let Json(wanted) = body.map_err(|error| Problem::unfit_body(error.body_text()))?;
+    let project = uploader.may_upload_to(&app, &project).await?;
+    if wanted.len() > MAX_FILES {
+        return Err(Problem::unfit_body(format!("more than {MAX_FILES} files")));
+    }
+    let mut answers = HashMap::new();
+    for (sha1, wanted) in wanted {
+        let id = wanted.debug_id.as_deref().and_then(SymbolId::parse);
+        let request = request(&uploader, &project, (&sha1, wanted.name, wanted.chunks, id))?;
+        answers.insert(sha1, assemble(&app, request).await?);
+    }
+    Ok(Json(answers))
+}
+
+/// Assembles a bundle of scripts and source maps.
+pub(super) async fn assemble_bundle(
+    State(app): State<Arc<App>>,
+    uploader: Uploader,
+    body: Result<Json<WantedBundle>, JsonRejection>,
+) -> Result<Json<Assembled>, Problem> {
+    let Json(wanted) = body.map_err(|error| Problem::unfit_body(error.body_text()))?;
+    let [project] = wanted.projects.as_slice() else {
+        return Err(Problem::unfit_body(
+            "a bundle must be for exactly one project",
+        ));
+    };
+    let project = uploader.may_upload_to(&app, project).await?;
+    let name = "source maps".to_owned();
+    let file = (wanted.checksum.as_str(), name, wanted.chunks, None);
+    let request = request(&uploader, &project, file)?;
+    Ok(Json(assemble(&app, request).await?))
+}
+
+fn request(
+    uploader: &Uploader,
+    project: &str,
+    (sha1, name, chunks, id): (&str, String, Vec<String>, Option<SymbolId>),
+) -> Result<AssemblyRequest, Problem> {
+    let invalid = || Problem::unfit_body("checksums and chunks are SHA-1 in hexadecimal");
+    let most = MAX_FILE_BYTES / CHUNK_BYTES as u64;
+    if chunks.len() as u64 > most {
+        return Err(Problem::too_large(
+            usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX),
+        ));
+    }
+    let chunks = chunks.iter().map(|chunk| checksum(chunk)).collect();
+    let chunks: Option<Vec<String>> = chunks;
+    Ok(AssemblyRequest {
+        project: project.to_owned(),
+        owner: uploader.owner(),
+        actor: uploader.actor.clone(),
+        checksum: checksum(sha1).ok_or_else(invalid)?,
+        name: name
+            .chars()
+            .filter(|letter| !letter.is_control())
+            .take(200)
+            .collect(),
+        chunks: chunks.ok_or_else(invalid)?,
+        id,
+    })
+}
+
+async fn assemble(app: &App, request: AssemblyRequest) -> Result<Assembled, Problem> {
+    let state = app.symbols.assemble(request).await?;
+    Ok(state.ok_or_else(Problem::overloaded)?.into())
+}
+
+/// Ends a path that belongs to the tool's protocol, but not to the part that is supported.
+pub(super) async fn unsupported() -> Problem {
+    Problem::not_found()
+}
+
+impl Uploader {
+    /// Returns the project, if it exists and the token may upload to it.
+    async fn may_upload_to(&self, app: &App, project: &str) -> Result<String, Problem> {
+        if self.project.as_ref().is_some_and(|only| only != project) {
+            return Err(Problem::no_project());
+        }
+        match app.control.project(project).await {
+            Ok(project) => Ok(project.id),
+            Err(ControlError::NotFound | ControlError::Invalid(_)) => Err(Problem::no_project()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The owner of chunks: the token.
+    fn owner(&self) -> String {
+        self.actor.name.clone()
+    }
+}

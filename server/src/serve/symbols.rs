@@ -1,0 +1,45 @@
+//! Opens the symbol files of a server.
+
+use std::sync::Arc;
+
+use crate::app::App;
+use crate::clock::Clock;
+use crate::config::{Serve, Shared};
+use crate::store::control::Control;
+use crate::symbols::{Assemblies, Lookups, Parser, SymbolStore};
+use crate::task::Tasks;
+
+/// Maximum number of requests with chunks of symbol files at a time. Each may take 24 MiB.
+pub(super) const UPLOADS: usize = 4;
+
+/// Returns the work on uploads.
+pub(super) fn join_chunks(app: &App, tasks: &Tasks) -> impl Future<Output = ()> + use<> {
+    Arc::clone(&app.symbols).run(tasks.shutdown())
+}
+
+pub(super) fn open(
+    shared: &Shared,
+    settings: &Serve,
+    control: &Control,
+    clock: &Clock,
+) -> anyhow::Result<Arc<Assemblies>> {
+    let settings = &settings.symbols;
+    let store = match &settings.symbols_url {
+        Some(url) => SymbolStore::bucket(url)?,
+        None => SymbolStore::folder(&shared.data_dir.join("symbols"))?,
+    };
+    let parser = Parser::new(
+        shared.engine_program()?,
+        settings.symbols_parser_memory_bytes,
+        settings.parser_time(),
+    );
+    let lookups = Lookups::open(
+        &shared.data_dir.join("symbol-lookups"),
+        settings.symbols_cache_bytes,
+        Arc::new(store),
+        Arc::new(parser),
+        (control.clone(), clock.clone()),
+    )?;
+    let assemblies = Assemblies::new(Arc::new(lookups), clock.clone(), settings.symbols_max_bytes);
+    Ok(Arc::new(assemblies))
+}

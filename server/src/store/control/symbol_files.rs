@@ -1,0 +1,346 @@
+//! Symbol files and the builds they belong to. The content is in the symbol store, under its SHA-256.
+
+use serde_json::json;
+use unjank_symbols::Found;
+use uuid::Uuid;
+
+use super::Control;
+use super::audit::{Action, Actor};
+use super::backend::{Notice, Row, values};
+use super::change::{Change, Entry, new_id};
+use super::error::ControlError;
+use crate::clock::UnixTime;
+
+/// A symbol file of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SymbolFile {
+    pub id: Uuid,
+    /// The SHA-1 of the content.
+    pub checksum: String,
+    /// The SHA-256 of the content: its name in the symbol store.
+    pub content: String,
+    pub name: String,
+    pub bytes: u64,
+    pub uploaded_at: UnixTime,
+    pub uploaded_by: String,
+    pub last_used_at: Option<UnixTime>,
+    pub builds: Vec<Build>,
+}
+
+/// A build that a file belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Build {
+    pub symbol_id: String,
+    pub format: String,
+    pub arch: String,
+    pub name: String,
+    pub has_functions: bool,
+    pub has_lines: bool,
+}
+
+/// The file and place with the symbols of a build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsableBuild {
+    pub file: Uuid,
+    pub content: String,
+    pub place: u32,
+    pub format: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct NewSymbolFile {
+    pub checksum: String,
+    pub content: String,
+    pub name: String,
+    pub bytes: u64,
+    pub found: Vec<Found>,
+}
+
+macro_rules! columns {
+    () => {
+        "id, checksum, content, name, bytes, uploaded_at, uploaded_by, last_used_at"
+    };
+}
+
+const BY_CHECKSUM: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM symbol_files WHERE project = $1 AND checksum = $2"
+);
+const LIST: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM symbol_files WHERE project = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+);
+const BUILDS: &str = "
+    SELECT symbol_id, format, arch, name, has_functions, has_lines
+    FROM symbol_builds WHERE file = $1 AND is_main ORDER BY place LIMIT $2";
+const NEXT_REVISION: &str = "
+    UPDATE projects SET symbols_revision = symbols_revision + 1 WHERE id = $1
+    RETURNING symbols_revision";
+const INSERT: &str = "
+    INSERT INTO symbol_files (id, project, checksum, content, name, bytes, revision, uploaded_at, uploaded_by)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    ON CONFLICT (project, checksum) DO NOTHING";
+const INSERT_BUILD: &str = "
+    INSERT INTO symbol_builds (file, project, symbol_id, is_main, place, format, arch, name, has_functions, has_lines)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    ON CONFLICT DO NOTHING";
+const REMOVE_BUILDS: &str = "DELETE FROM symbol_builds WHERE project = $1 AND file = $2";
+const REMOVE: &str = "
+    DELETE FROM symbol_files WHERE project = $1 AND id = $2 RETURNING checksum, content, name";
+const CONTENT_IN_USE: &str = "SELECT id FROM symbol_files WHERE project = $1 AND content = $2";
+const BYTES: &str = "
+    SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS bytes FROM symbol_files WHERE project = $1";
+/// The best file: with lines before one with names only, the latest of equals.
+const USABLE: &str = "
+    SELECT f.id AS id, f.content AS content, b.place AS place, b.format AS format
+    FROM symbol_builds b JOIN symbol_files f ON f.id = b.file
+    WHERE b.project = $1 AND b.symbol_id = $2 AND b.has_functions
+    ORDER BY b.has_lines DESC, f.revision DESC LIMIT 1";
+const IDS_SINCE: &str = "
+    SELECT DISTINCT b.symbol_id AS symbol_id
+    FROM symbol_builds b JOIN symbol_files f ON f.id = b.file
+    WHERE b.project = $1 AND b.has_functions AND f.revision > $2 AND f.revision <= $3
+    ORDER BY 1 LIMIT $4";
+const REVISIONS: &str = "SELECT id, symbols_revision, symbols_repaired FROM projects";
+const REPAIRED: &str = "
+    UPDATE projects SET symbols_repaired = $2 WHERE id = $1 AND symbols_repaired < $2";
+const TOUCH: &str = "
+    UPDATE symbol_files SET last_used_at = $3
+    WHERE project = $1 AND id = $2 AND COALESCE(last_used_at, 0) < $3";
+
+/// The maximum number of builds that lists show of one file.
+const SHOWN_BUILDS: i64 = 50;
+
+impl SymbolFile {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            id: row.id("id")?,
+            checksum: row.get("checksum")?,
+            content: row.get("content")?,
+            name: row.get("name")?,
+            bytes: unsigned(row, "bytes")?,
+            uploaded_at: row.get("uploaded_at")?,
+            uploaded_by: row.get("uploaded_by")?,
+            last_used_at: row.get("last_used_at")?,
+            builds: Vec::new(),
+        })
+    }
+}
+
+impl Build {
+    fn read(row: &Row) -> Result<Self, ControlError> {
+        Ok(Self {
+            symbol_id: row.get("symbol_id")?,
+            format: row.get("format")?,
+            arch: row.get("arch")?,
+            name: row.get("name")?,
+            has_functions: row.get("has_functions")?,
+            has_lines: row.get("has_lines")?,
+        })
+    }
+}
+
+fn unsigned(row: &Row, column: &str) -> Result<u64, ControlError> {
+    Ok(u64::try_from(row.get::<i64>(column)?).unwrap_or_default())
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+impl Control {
+    /// Adds a file. Returns the one that the project has, if it has one with this content.
+    pub async fn add_symbol_file(
+        &self,
+        project: &str,
+        new: NewSymbolFile,
+        actor: &Actor,
+        at: UnixTime,
+    ) -> Result<SymbolFile, ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        let row = change.row(NEXT_REVISION, values![project]).await?;
+        let revision: i64 = row.ok_or(ControlError::NotFound)?.get("symbols_revision")?;
+        let id = new_id(at);
+        let values = values![
+            id,
+            project,
+            new.checksum.as_str(),
+            new.content.as_str(),
+            new.name.as_str(),
+            signed(new.bytes),
+            revision,
+            at,
+            actor.to_string(),
+        ];
+        if change.execute(INSERT, values).await? == 0 {
+            drop(change);
+            return self.symbol_file(project, &new.checksum).await;
+        }
+        for found in &new.found {
+            for (place, symbol_id) in found.ids.iter().enumerate() {
+                let values = values![
+                    id,
+                    project,
+                    symbol_id.as_str(),
+                    place == 0,
+                    i64::from(found.index),
+                    found.format.as_str(),
+                    found.arch.as_str(),
+                    found.name.as_str(),
+                    found.contents.functions,
+                    found.contents.lines,
+                ];
+                change.execute(INSERT_BUILD, values).await?;
+            }
+        }
+        let ids: Vec<&str> = (new.found.iter())
+            .filter_map(|found| Some(found.ids.first()?.as_str()))
+            .take(10)
+            .collect();
+        change
+            .commit(Entry {
+                action: Action::SymbolFileAdded,
+                project: Some(project),
+                subject: &id.to_string(),
+                detail: json!({"name": new.name, "bytes": new.bytes, "builds": new.found.len(), "ids": ids}),
+            })
+            .await?;
+        self.symbol_file(project, &new.checksum).await
+    }
+
+    /// Returns the file with a SHA-1.
+    pub async fn symbol_file(
+        &self,
+        project: &str,
+        checksum: &str,
+    ) -> Result<SymbolFile, ControlError> {
+        let row = self.row(BY_CHECKSUM, values![project, checksum]).await?;
+        self.with_builds(SymbolFile::read(&row)?).await
+    }
+
+    /// Returns the files of a project, the latest first, from before `before`.
+    pub async fn symbol_files(
+        &self,
+        project: &str,
+        before: Option<Uuid>,
+        most: u32,
+    ) -> Result<Vec<SymbolFile>, ControlError> {
+        let before = before.unwrap_or(Uuid::max());
+        let values = values![project, before, i64::from(most)];
+        let mut files = Vec::new();
+        for file in self.records(LIST, values, SymbolFile::read).await? {
+            files.push(self.with_builds(file).await?);
+        }
+        Ok(files)
+    }
+
+    async fn with_builds(&self, mut file: SymbolFile) -> Result<SymbolFile, ControlError> {
+        let values = values![file.id, SHOWN_BUILDS];
+        file.builds = self.records(BUILDS, values, Build::read).await?;
+        Ok(file)
+    }
+
+    /// Removes a file. Returns its content, unless another file of the project has the same.
+    pub async fn remove_symbol_file(
+        &self,
+        project: &str,
+        id: Uuid,
+        actor: &Actor,
+        at: UnixTime,
+    ) -> Result<Option<String>, ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        change.execute(REMOVE_BUILDS, values![project, id]).await?;
+        let removed = change.row(REMOVE, values![project, id]).await?;
+        let removed = removed.ok_or(ControlError::NotFound)?;
+        let content: String = removed.get("content")?;
+        let name: String = removed.get("name")?;
+        let others = change.rows(CONTENT_IN_USE, values![project, content.as_str()]);
+        let is_unused = others.await?.is_empty();
+        change
+            .commit(Entry {
+                action: Action::SymbolFileRemoved,
+                project: Some(project),
+                subject: &id.to_string(),
+                detail: json!({"name": name}),
+            })
+            .await?;
+        Ok(is_unused.then_some(content))
+    }
+
+    /// Returns the size of all files of a project.
+    pub async fn symbol_bytes(&self, project: &str) -> Result<u64, ControlError> {
+        unsigned(&self.row(BYTES, values![project]).await?, "bytes")
+    }
+
+    /// Returns the best symbols of a build.
+    pub async fn usable_symbols(
+        &self,
+        project: &str,
+        symbol_id: &str,
+    ) -> Result<Option<UsableBuild>, ControlError> {
+        let rows = self.rows(USABLE, values![project, symbol_id]).await?;
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        Ok(Some(UsableBuild {
+            file: row.id("id")?,
+            content: row.get("content")?,
+            place: u32::try_from(row.get::<i64>("place")?).unwrap_or_default(),
+            format: row.get("format")?,
+        }))
+    }
+
+    /// Returns the ids of the builds whose files have a revision after `after` and up to `last`.
+    pub async fn symbol_ids_since(
+        &self,
+        project: &str,
+        after: u64,
+        last: u64,
+        most: u32,
+    ) -> Result<Vec<String>, ControlError> {
+        let values = values![project, signed(after), signed(last), i64::from(most)];
+        self.records(IDS_SINCE, values, |row| row.get("symbol_id"))
+            .await
+    }
+
+    /// Returns the revision of the files of each project, and the one up to which stored stacks are repaired.
+    pub async fn symbol_revisions(&self) -> Result<Vec<(String, u64, u64)>, ControlError> {
+        self.records(REVISIONS, values![], |row| {
+            Ok((
+                row.get("id")?,
+                unsigned(row, "symbols_revision")?,
+                unsigned(row, "symbols_repaired")?,
+            ))
+        })
+        .await
+    }
+
+    /// Records that the stacks that waited for files up to `revision` have been worked through.
+    pub async fn set_symbols_repaired(
+        &self,
+        project: &str,
+        revision: u64,
+        at: UnixTime,
+    ) -> Result<(), ControlError> {
+        let actor = Actor::system("symbols");
+        let mut change = Change::begin(self, &actor, at).await?;
+        let values = values![project, signed(revision)];
+        change.execute(REPAIRED, values).await?;
+        change.commit_unrecorded(Notice::Tick).await
+    }
+
+    /// Records a use of a file. Call it occasionally, not at each use.
+    pub async fn touch_symbol_file(
+        &self,
+        project: &str,
+        file: Uuid,
+        at: UnixTime,
+    ) -> Result<(), ControlError> {
+        let actor = Actor::system("symbols");
+        let mut change = Change::begin(self, &actor, at).await?;
+        change.execute(TOUCH, values![project, file, at]).await?;
+        change.commit_unrecorded(Notice::Silent).await
+    }
+}

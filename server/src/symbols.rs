@@ -1,0 +1,22 @@
+//! Symbol files: uploads, storage, and readable stacks.
+//!
+//! Upload tools send a file in chunks, named by their SHA-1. [`Assemblies`] joins the chunks, has a separate process parse the file
+//! ([`Parser`]), and stores it ([`SymbolStore`]) and the ids of its builds (the control database). [`Symbolicator`] turns frames into
+//! functions and lines, with lookup files that it keeps on disk and maps into memory ([`Lookups`]).
+
+mod assemblies;
+mod lookups;
+mod parser;
+mod store;
+mod symbolicator;
+
+pub use self::assemblies::{AssembleError, Assemblies, AssemblyRequest, AssemblyState};
+pub use self::lookups::{LookupError, Lookups};
+pub use self::parser::{Parser, ParserError, ParserRequest, run as run_parser};
+pub use self::store::{StoreError, SymbolStore};
+pub use self::symbolicator::{ReadableStack, Symbolicator};
+
+/// The size of a chunk before compression, as upload tools are told.
+pub const CHUNK_BYTES: usize = 8 << 20;
+/// The maximum size of a symbol file. Debug files of browsers are this large.
+pub const MAX_FILE_BYTES: u64 = 2 << 30;

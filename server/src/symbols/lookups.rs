@@ -1,0 +1,203 @@
+//! Lookup files: made from symbol files when they are first needed, kept on disk, and mapped into memory.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex as AsyncMutex;
+use unjank_symbols::{Format, LOOKUP_VERSION, LookupFile, LookupKind, SymbolId};
+
+use super::parser::{Parser, ParserError};
+use super::store::{StoreError, SymbolStore};
+use crate::clock::Clock;
+use crate::store::control::{Control, ControlError, UsableBuild};
+
+/// The maximum number of builds that are kept in memory, present or absent. A present one is an open file and its map.
+const MAX_OPEN: usize = 256;
+/// How often a use is recorded in the control database.
+const TOUCH_EVERY: Duration = Duration::from_secs(86_400);
+
+#[derive(Debug, thiserror::Error)]
+pub enum LookupError {
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Parser(ParserError),
+    #[error("cannot read or write a lookup file: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("symbolication panicked: {0}")]
+    Panicked(String),
+}
+
+/// What is known of a build as of a revision of the project's files.
+struct Entry {
+    revision: u64,
+    file: Option<Arc<LookupFile>>,
+    used: Instant,
+}
+
+pub struct Lookups {
+    pub(super) control: Control,
+    pub(super) store: Arc<SymbolStore>,
+    pub(super) parser: Arc<Parser>,
+    clock: Clock,
+    folder: PathBuf,
+    max_bytes: u64,
+    open: Mutex<HashMap<(String, SymbolId), Entry>>,
+    /// One lookup file is made at a time, so that two callers do not make the same.
+    making: AsyncMutex<()>,
+}
+
+impl Lookups {
+    /// Keeps lookup files in `folder`, at most `max_bytes`. Files of other versions are deleted.
+    pub fn open(
+        folder: &Path,
+        max_bytes: u64,
+        store: Arc<SymbolStore>,
+        parser: Arc<Parser>,
+        (control, clock): (Control, Clock),
+    ) -> std::io::Result<Self> {
+        let current = folder.join(format!("v{LOOKUP_VERSION}"));
+        std::fs::create_dir_all(&current)?;
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path != current {
+                std::fs::remove_dir_all(path)?;
+            }
+        }
+        Ok(Self {
+            control,
+            store,
+            parser,
+            clock,
+            folder: current,
+            max_bytes,
+            open: Mutex::default(),
+            making: AsyncMutex::default(),
+        })
+    }
+
+    /// Returns the lookup file of a build, if the project has symbols of it. `revision` is that of the project's files.
+    pub async fn find(
+        &self,
+        project: &str,
+        id: &SymbolId,
+        revision: u64,
+    ) -> Result<Option<Arc<LookupFile>>, LookupError> {
+        let key = (project.to_owned(), id.clone());
+        if let Some(entry) = self.lock().get_mut(&key).filter(|e| e.revision == revision) {
+            entry.used = Instant::now();
+            return Ok(entry.file.clone());
+        }
+        let build = self.control.usable_symbols(project, id.as_str()).await?;
+        let file = match build {
+            Some(build) => self.of_build(project, &build).await?,
+            None => None,
+        };
+        let entry = Entry {
+            revision,
+            file: file.clone(),
+            used: Instant::now(),
+        };
+        let mut open = self.lock();
+        if open.len() >= MAX_OPEN
+            && let Some(oldest) = open.iter().min_by_key(|(_, entry)| entry.used)
+        {
+            let oldest = oldest.0.clone();
+            open.remove(&oldest);
+        }
+        open.insert(key, entry);
+        Ok(file)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(String, SymbolId), Entry>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns `None` if the file cannot be converted. The upload has checked it, so that is rare.
+    async fn of_build(
+        &self,
+        project: &str,
+        build: &UsableBuild,
+    ) -> Result<Option<Arc<LookupFile>>, LookupError> {
+        let now = self.clock.now();
+        let day = now.floor(TOUCH_EVERY);
+        self.control
+            .touch_symbol_file(project, build.file, day)
+            .await?;
+        let format = Format::ALL.into_iter().find(|f| f.as_str() == build.format);
+        let Some(format) = format else {
+            return Ok(None);
+        };
+        let kind = LookupKind::from(format);
+        let path = self.path(project, build, kind);
+        let _making = self.making.lock().await;
+        if let Ok(file) = LookupFile::open(&path, kind) {
+            return Ok(Some(Arc::new(file)));
+        }
+        let temporary = tempfile::tempdir_in(&self.folder)?;
+        let original = temporary.path().join("original");
+        self.store
+            .fetch_file(project, &build.content, &original)
+            .await?;
+        match self.make(&original, build.place, &path).await {
+            Ok(()) => {
+                let file = LookupFile::open(&path, kind)?;
+                Ok(Some(Arc::new(file)))
+            }
+            Err(LookupError::Parser(ParserError::Refused(reason))) => {
+                tracing::warn!(project, content = build.content, %reason, "cannot use a symbol file");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn path(&self, project: &str, build: &UsableBuild, kind: LookupKind) -> PathBuf {
+        let extension = match kind {
+            LookupKind::Java => "java",
+            LookupKind::Native => "native",
+            LookupKind::JavaScript => "js",
+        };
+        let name = format!("{project}-{}-{}.{extension}", build.content, build.place);
+        self.folder.join(name)
+    }
+
+    /// Makes a lookup file under another name, and renames it when it is whole.
+    async fn make(&self, original: &Path, place: u32, path: &Path) -> Result<(), LookupError> {
+        let temporary = tempfile::tempdir_in(&self.folder)?;
+        let whole = temporary.path().join("lookup");
+        let converted = self.parser.convert(original, place, &whole).await;
+        converted.map_err(LookupError::Parser)?;
+        tokio::fs::rename(&whole, path).await?;
+        self.shrink(path)?;
+        Ok(())
+    }
+
+    /// Deletes the oldest lookup files while all of them are larger than allowed. Maps of deleted files stay valid.
+    fn shrink(&self, keep: &Path) -> std::io::Result<()> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            if metadata.is_file() {
+                files.push((metadata.modified()?, metadata.len(), entry.path()));
+            }
+        }
+        files.sort();
+        let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        for (_, bytes, path) in files {
+            if total <= self.max_bytes {
+                break;
+            }
+            if path != keep {
+                std::fs::remove_file(&path)?;
+                total -= bytes;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! Turns the frames that devices report into functions and lines.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use unjank_protocol::Frame;
+use unjank_symbols::{JavaFrame, Location, LookupFile, LookupKind, Origin, SymbolId};
+
+use super::lookups::{LookupError, Lookups};
+use crate::stacks::SymbolNeed;
+
+/// The maximum number of frames of a readable stack: twice what devices may send, because inlined functions become frames.
+const MAX_FRAMES: usize = 256;
+
+/// A stack after symbolication.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadableStack {
+    /// Innermost first. Empty if no symbols told anything, so that the reported frames stay the best there is.
+    pub frames: Vec<Frame<'static>>,
+    /// How each frame follows from a reported one: 0 reported as it is, 1 called, 2 inlined, 3 ambiguous.
+    pub origins: Vec<u8>,
+    /// The ids of all builds whose symbols the stack needs.
+    pub ids: Vec<String>,
+    /// Those for which there is no file, although their frames have no name.
+    pub missing: Vec<String>,
+}
+
+pub struct Symbolicator {
+    pub lookups: Arc<Lookups>,
+}
+
+type Files = HashMap<SymbolId, Option<Arc<LookupFile>>>;
+
+impl Symbolicator {
+    /// Symbolicates stacks of a project. `revision` is that of the project's symbol files.
+    pub async fn symbolicate(
+        &self,
+        project: &str,
+        revision: u64,
+        stacks: Vec<Vec<Frame<'static>>>,
+    ) -> Result<Vec<ReadableStack>, LookupError> {
+        let mut files = Files::new();
+        for need in stacks.iter().flatten().filter_map(SymbolNeed::of) {
+            if let Entry::Vacant(new) = files.entry(need.id) {
+                let file = self.lookups.find(project, new.key(), revision).await?;
+                new.insert(file);
+            }
+        }
+        let work = move || -> Vec<ReadableStack> {
+            stacks
+                .iter()
+                .map(|stack| symbolicate(&files, stack))
+                .collect()
+        };
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|error| LookupError::Panicked(error.to_string()))
+    }
+}
+
+fn symbolicate(files: &Files, stack: &[Frame<'static>]) -> ReadableStack {
+    let needs: Vec<Option<SymbolNeed>> = stack.iter().map(SymbolNeed::of).collect();
+    let mut readable = ReadableStack::default();
+    let (mut ids, mut missing) = (BTreeSet::new(), BTreeSet::new());
+    let mut is_better = false;
+    let mut place = 0;
+    while let Some(frame) = stack.get(place) {
+        let need = needs.get(place).and_then(Option::as_ref);
+        let file = need.and_then(|need| {
+            ids.insert(need.id.as_str().to_owned());
+            let file = files.get(&need.id)?.as_ref()?;
+            (file.kind() == need.kind).then_some(file)
+        });
+        let Some((need, file)) = need.zip(file) else {
+            if let Some(need) = need.filter(|_| is_nameless(frame)) {
+                missing.insert(need.id.as_str().to_owned());
+            }
+            readable.report(frame);
+            place += 1;
+            continue;
+        };
+        // Frames of one mapping belong together: R8 moves code into functions of its own, whose callers have the lines.
+        let group = match need.kind {
+            LookupKind::Java => needs[place..]
+                .iter()
+                .take_while(|other| other.as_ref() == Some(need))
+                .count(),
+            _ => 1,
+        };
+        let frames = &stack[place..place + group];
+        for (frame, locations) in frames.iter().zip(locate(file, frames)) {
+            match locations {
+                Some(locations) => {
+                    is_better = true;
+                    readable.locate(frame, locations);
+                }
+                None => readable.report(frame),
+            }
+        }
+        place += group;
+    }
+    readable.ids = ids.into_iter().collect();
+    readable.missing = missing.into_iter().collect();
+    if !is_better {
+        readable.frames.clear();
+        readable.origins.clear();
+    }
+    readable
+}
+
+/// Whether only symbols can name the function: a native frame without one, or any frame of an obfuscated app.
+fn is_nameless(frame: &Frame<'_>) -> bool {
+    frame.function.is_empty() || !frame.class.is_empty()
+}
+
+fn locate(file: &LookupFile, frames: &[Frame<'static>]) -> Vec<Option<Vec<Location>>> {
+    if file.kind() == LookupKind::Java {
+        let frames: Vec<JavaFrame<'_>> = frames
+            .iter()
+            .map(|frame| JavaFrame {
+                class: &frame.class,
+                function: &frame.function,
+                file: &frame.file,
+                line: u32::try_from(frame.line).unwrap_or_default(),
+            })
+            .collect();
+        return file.java(&frames, None);
+    }
+    let native = |frame: &Frame<'_>| {
+        let locations = file.native(frame.offset?);
+        (!locations.is_empty()).then_some(locations)
+    };
+    frames.iter().map(native).collect()
+}
+
+impl ReadableStack {
+    fn report(&mut self, frame: &Frame<'static>) {
+        self.add(frame.clone(), 0);
+    }
+
+    fn locate(&mut self, reported: &Frame<'static>, locations: Vec<Location>) {
+        for location in locations {
+            self.push(reported, location);
+        }
+    }
+
+    fn push(&mut self, reported: &Frame<'static>, location: Location) {
+        let origin = match location.origin {
+            Origin::Called => 1,
+            Origin::Inlined => 2,
+            Origin::Ambiguous => 3,
+        };
+        let frame = Frame {
+            class: location.class.into(),
+            function: location.function.into(),
+            file: location.file.into(),
+            line: i64::from(location.line),
+            module: reported.module.clone(),
+            build_id: reported.build_id.clone(),
+            offset: reported.offset,
+            native: reported.native,
+        };
+        self.add(frame, origin);
+    }
+
+    fn add(&mut self, frame: Frame<'static>, origin: u8) {
+        if self.frames.len() < MAX_FRAMES {
+            self.frames.push(frame);
+            self.origins.push(origin);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use memmap2::Mmap;
+use proguard::ProguardCache;
+use symbolic::sourcemapcache::SourceMapCache;
+use symbolic::symcache::SymCache;
+
+use crate::{Format, Location, native, r8, source_map};
+
+/// What a lookup file answers for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LookupKind {
+    /// Obfuscated Java and Kotlin.
+    Java,
+    /// Native code.
+    Native,
+    /// JavaScript.
+    JavaScript,
+}
+
+impl From<Format> for LookupKind {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::R8 => Self::Java,
+            Format::SourceMap => Self::JavaScript,
+            _ => Self::Native,
+        }
+    }
+}
+
+/// A frame of obfuscated Java or Kotlin.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JavaFrame<'a> {
+    pub class: &'a str,
+    pub function: &'a str,
+    pub file: &'a str,
+    /// 0 if unknown.
+    pub line: u32,
+}
+
+/// The file is not what [`convert`](crate::convert) of this version writes. Convert the original again.
+#[derive(Debug, thiserror::Error)]
+#[error("not a lookup file of this version: {0}")]
+pub struct NotALookupFile(String);
+
+/// A converted symbol file, mapped into memory. Only the pages that answers need are read from disk.
+pub struct LookupFile {
+    kind: LookupKind,
+    data: Mmap,
+}
+
+/// Maps a file into memory. Nobody may change the file while it is mapped.
+pub fn map_file(path: &Path) -> io::Result<Mmap> {
+    map(&File::open(path)?)
+}
+
+#[expect(
+    unsafe_code,
+    reason = "a map is valid as long as nobody changes the file, which callers promise: the server gives files their names only once they are whole"
+)]
+fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: nobody changes the file while it is mapped, as the callers of the public functions promise.
+    unsafe { Mmap::map(file) }
+}
+
+impl LookupFile {
+    /// Opens a file that [`convert`](crate::convert) has written. Nobody may change the file afterwards; deleting it is fine.
+    pub fn open(path: &Path, kind: LookupKind) -> io::Result<Self> {
+        let data = map_file(path)?;
+        let file = Self { kind, data };
+        file.check()
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        Ok(file)
+    }
+
+    #[must_use]
+    pub fn kind(&self) -> LookupKind {
+        self.kind
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.data.len()
+    }
+
+    fn check(&self) -> Result<(), NotALookupFile> {
+        let refuse = |error: &dyn std::error::Error| NotALookupFile(error.to_string());
+        match self.kind {
+            LookupKind::Java => ProguardCache::parse(&self.data)
+                .map(drop)
+                .map_err(|error| refuse(&error)),
+            LookupKind::Native => match SymCache::parse(&self.data) {
+                Ok(symbols) if symbols.is_latest() => Ok(()),
+                Ok(_) => Err(NotALookupFile("it is older".to_owned())),
+                Err(error) => Err(refuse(&error)),
+            },
+            LookupKind::JavaScript => SourceMapCache::parse(&self.data)
+                .map(drop)
+                .map_err(|error| refuse(&error)),
+        }
+    }
+
+    /// Returns the locations of each obfuscated frame of a stack, innermost first. A frame that the file does not know is `None`; a
+    /// frame that R8 added has no location. `thrown` is the obfuscated class of the exception, if the stack belongs to one.
+    #[must_use]
+    pub fn java(
+        &self,
+        frames: &[JavaFrame<'_>],
+        thrown: Option<&str>,
+    ) -> Vec<Option<Vec<Location>>> {
+        match (self.kind, ProguardCache::parse(&self.data)) {
+            (LookupKind::Java, Ok(cache)) => r8::retrace(&cache, frames, thrown),
+            _ => vec![None; frames.len()],
+        }
+    }
+
+    /// Returns the functions at an offset of a native image, innermost first. Empty: the file has none there.
+    #[must_use]
+    pub fn native(&self, offset: u64) -> Vec<Location> {
+        match (self.kind, SymCache::parse(&self.data)) {
+            (LookupKind::Native, Ok(symbols)) => native::lookup(&symbols, offset),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the location of a place in a script, line and column from 1. `minified` is the function's name on the device.
+    #[must_use]
+    pub fn java_script(&self, line: u32, column: u32, minified: &str) -> Option<Location> {
+        match (self.kind, SourceMapCache::parse(&self.data)) {
+            (LookupKind::JavaScript, Ok(cache)) => {
+                source_map::lookup(&cache, line, column, minified)
+            }
+            _ => None,
+        }
+    }
+}

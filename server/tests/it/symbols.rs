@@ -1,0 +1,248 @@
+//! Symbol files: uploaded as build tools do it, and used for stacks that arrive before or after them.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use sha1::{Digest, Sha1};
+
+use crate::server::{Answer, Server, batch};
+
+const MAP_ID: &str = "5a7d1b0c9e8f70615243342516078f9eadbccbda0f1e2d3c4b5a69788796a5b4";
+
+/// A mapping as R8 writes it: `sum` was inlined into `pay`.
+fn mapping() -> Vec<u8> {
+    format!(
+        "# compiler: R8\n# compiler_version: 8.7.18\n# pg_map_id: {MAP_ID}\n# pg_map_hash: SHA-256 {MAP_ID}\n\
+         com.example.shop.Cart -> a.b:\n# {{\"id\":\"sourceFile\",\"fileName\":\"Cart.kt\"}}\n    \
+         1:1:int com.example.shop.Prices.sum(int):12:12 -> a\n    1:1:void pay():30 -> a\n    2:9:void clear():40:47 -> b\n\
+         com.example.shop.Prices -> a.c:\n# {{\"id\":\"sourceFile\",\"fileName\":\"Prices.kt\"}}\n    int total -> a\n"
+    )
+    .into_bytes()
+}
+
+fn sha1(bytes: &[u8]) -> String {
+    format!("{:x}", Sha1::digest(bytes))
+}
+
+async fn upload_chunk(server: &Server, token: &str, name: &str, chunk: &[u8]) -> u16 {
+    let mut body = format!(
+        "--end\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\
+         Content-Type: application/octet-stream\r\n\r\n"
+    )
+    .into_bytes();
+    body.extend_from_slice(chunk);
+    body.extend_from_slice(b"\r\n--end--\r\n");
+    let answer = reqwest::Client::new()
+        .post(format!(
+            "{}/api/0/organizations/unjank/chunk-upload/",
+            server.url
+        ))
+        .bearer_auth(token)
+        .header("content-type", "multipart/form-data; boundary=end")
+        .body(body)
+        .send()
+        .await
+        .unwrap();
+    answer.status().as_u16()
+}
+
+async fn assemble(server: &Server, token: &str, file: &[u8], chunks: &[String]) -> Answer {
+    let wanted = json!({sha1(file): {"name": "mapping.txt", "chunks": chunks}});
+    let path = "/api/0/projects/unjank/default/files/difs/assemble/";
+    server.call(token, Method::POST, path, Some(wanted)).await
+}
+
+/// Uploads a file in chunks of 100 KiB, and asks until it is there. Returns the last state.
+async fn upload(server: &Server, token: &str, file: &[u8]) -> Value {
+    let pieces: Vec<&[u8]> = file.chunks(100 << 10).collect();
+    let names: Vec<String> = pieces.iter().map(|piece| sha1(piece)).collect();
+    let first = assemble(server, token, file, &names).await;
+    let state = &first.body[sha1(file)];
+    if state["state"] == "not_found" {
+        assert_eq!(state["missingChunks"], json!(names));
+    }
+    for (piece, name) in pieces.iter().zip(&names) {
+        assert_eq!(upload_chunk(server, token, name, piece).await, 200);
+    }
+    loop {
+        let answer = assemble(server, token, file, &names).await;
+        assert_eq!(answer.status, 200, "{:?}", answer.body);
+        let state = answer.body[sha1(file)].clone();
+        if state["state"] != "assembling" {
+            return state;
+        }
+    }
+}
+
+fn janks(stack: &Value) -> Value {
+    let mut batch = batch();
+    batch["janks"] = json!([{
+        "kind": "jank", "start": "2026-11-20T11:59:50Z", "duration_ms": 2300, "thread": "main", "stack": stack,
+    }]);
+    batch
+}
+
+fn obfuscated() -> Value {
+    json!([
+        {"class": "java.util.Arrays", "function": "sort", "file": "Arrays.java", "line": 90},
+        {"class": "a.b", "function": "a", "file": format!("r8-map-id-{MAP_ID}"), "line": 1},
+    ])
+}
+
+const READABLE: &str = "SELECT arrayStringConcat(arrayMap((c, f, file, line, o) -> concat(c, '.', f, ' ', file, ':', toString(line), ' ', toString(o)), \
+    `frames.class`, `frames.function`, `frames.file`, `frames.line`, `frames.origin`), ', ') FROM stacks_symbolicated FINAL";
+const CULPRITS: &str = "SELECT culprit FROM stack_class_current";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mapping_makes_later_stacks_readable() {
+    let server = Server::start().await;
+    server.ready().await;
+    let token = server
+        .token("editor --project default --only-symbols")
+        .await;
+    let state = upload(&server, &token, &mapping()).await;
+    assert_eq!(state["state"], "ok", "{state}");
+    assert_eq!(state["dif"]["symbolType"], "r8");
+    server.send(&janks(&obfuscated())).await;
+    server
+        .answers(
+            READABLE,
+            "java.util.Arrays.sort Arrays.java:90 0, com.example.shop.Prices.sum Prices.kt:12 2, com.example.shop.Cart.pay Cart.kt:30 1",
+        )
+        .await;
+    server
+        .answers(CULPRITS, "com.example.shop.Prices.sum")
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_mapping_repairs_stored_stacks() {
+    let server = Server::start().await;
+    server.ready().await;
+    server.send(&janks(&obfuscated())).await;
+    server.answers(CULPRITS, "a.b.a").await;
+    let missing = "SELECT missing[1] FROM stacks_symbolicated FINAL";
+    server.answers(missing, MAP_ID).await;
+    let token = server
+        .token("editor --project default --only-symbols")
+        .await;
+    let state = upload(&server, &token, &mapping()).await;
+    assert_eq!(state["state"], "ok", "{state}");
+    server
+        .answers(CULPRITS, "com.example.shop.Prices.sum")
+        .await;
+    let missing = "SELECT length(missing) FROM stacks_symbolicated FINAL";
+    server.answers(missing, "0").await;
+    let viewer = server.token("viewer --project default").await;
+    let path =
+        "/api/v1/projects/default/janks/stacks?from=2026-11-20T00:00:00Z&to=2026-11-21T00:00:00Z";
+    let stacks = server.call(&viewer, Method::GET, path, None).await;
+    let frames = &stacks.body["stacks"][0]["frames"];
+    assert_eq!(frames[1]["label"], "com.example.shop.Prices.sum");
+    let origins = [0, 1, 2].map(|place| frames[place]["origin"].as_str().unwrap_or_default());
+    assert_eq!(origins, ["reported", "inlined", "called"]);
+}
+
+/// Prints the offset of its function `stall` in its image.
+const PROGRAM: &str = "
+#[inline(always)]
+fn spin(x: u64, i: u64) -> u64 {
+    std::hint::black_box(x.rotate_left(7) ^ i)
+}
+#[inline(never)]
+fn stall(n: u64) -> u64 {
+    let mut x = n;
+    for i in 0..n {
+        x = spin(x, i);
+    }
+    x
+}
+fn main() {
+    let maps = std::fs::read_to_string(\"/proc/self/maps\").unwrap();
+    let base = u64::from_str_radix(maps.split('-').next().unwrap(), 16).unwrap();
+    println!(\"{} {}\", stall as usize as u64 - base, stall(2));
+}";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn samples_of_one_native_stall_are_one_group_with_function_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("shop.rs");
+    let program = folder.path().join("shop");
+    std::fs::write(&source, PROGRAM).unwrap();
+    let built = std::process::Command::new("rustc")
+        .args([
+            "-g",
+            "-O",
+            "--edition",
+            "2024",
+            "-C",
+            "link-arg=-Wl,--build-id=sha1",
+            "-o",
+        ])
+        .args([&program, &source])
+        .status()
+        .unwrap();
+    assert!(built.success());
+    let output = std::process::Command::new(&program).output().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let start: u64 = output.split(' ').next().unwrap().parse().unwrap();
+    let file = std::fs::read(&program).unwrap();
+    let found = unjank_symbols::inspect(&file).unwrap();
+    // The last id is the one of the linker, which devices send.
+    let build_id = found[0].ids.last().unwrap().clone();
+
+    let server = Server::start().await;
+    server.ready().await;
+    for offset in start..start + 5 {
+        let stack = json!([{"module": "shop", "build_id": build_id, "offset": offset}]);
+        server.send(&janks(&stack)).await;
+    }
+    let groups = "SELECT count(), uniqExact(group_id), any(title) FROM stack_class_current";
+    server.answers(groups, "5\t1\tshop").await;
+    let token = server
+        .token("editor --project default --only-symbols")
+        .await;
+    let state = upload(&server, &token, &file).await;
+    assert_eq!(state["state"], "ok", "{state}");
+    server.answers(groups, "5\t1\tshop::stall").await;
+    let lines = "SELECT count() FROM stacks_symbolicated FINAL \
+        WHERE `frames.function`[-1] = 'shop::stall' AND endsWith(`frames.file`[-1], 'shop.rs') AND `frames.line`[-1] BETWEEN 7 AND 13";
+    server.answers(lines, "5").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn useless_files_and_wrong_chunks_are_refused_with_a_reason() {
+    let server = Server::start().await;
+    server.ready().await;
+    let token = server
+        .token("editor --project default --only-symbols")
+        .await;
+    let state = upload(&server, &token, b"holiday.jpg").await;
+    assert_eq!(state["state"], "error");
+    let detail = state["detail"].as_str().unwrap();
+    assert!(detail.starts_with("not a symbol file"), "{detail}");
+    let mut elf = std::fs::read("/proc/self/exe").unwrap();
+    elf.truncate(200 << 10);
+    let state = upload(&server, &token, &elf).await;
+    assert_eq!(state["state"], "error", "{state}");
+    let wrong = upload_chunk(&server, &token, &sha1(b"other"), b"this").await;
+    assert_eq!(wrong, 422);
+    let traversal = upload_chunk(&server, &token, "../../../etc/passwd", b"this").await;
+    assert_eq!(traversal, 422);
+    // The token is valid for nothing else, and other tokens do not see its chunks.
+    let config = "/api/v1/projects/default/config";
+    let answer = server.call(&token, Method::GET, config, None).await;
+    assert_eq!(answer.status, 403);
+    let mapping = mapping();
+    assert_eq!(
+        upload_chunk(&server, &token, &sha1(&mapping), &mapping).await,
+        200
+    );
+    let other = server.token("editor --project default").await;
+    let state = assemble(&server, &other, &mapping, &[sha1(&mapping)]).await;
+    assert_eq!(state.body[sha1(&mapping)]["state"], "not_found");
+    let viewer = server.token("viewer --project default").await;
+    assert_eq!(
+        upload_chunk(&server, &viewer, &sha1(&mapping), &mapping).await,
+        403
+    );
+}
