@@ -12,6 +12,7 @@ const frame = (label: string, file = '', line = 0) => ({
   module: '',
   file,
   line,
+  origin: 'reported' as const,
 });
 
 describe('stacks', () => {

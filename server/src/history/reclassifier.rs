@@ -173,6 +173,7 @@ impl Reclassifier {
     async fn step(&self, project: &Arc<str>, pass: &mut Pass) -> Result<(), Failure> {
         let classes = pass.classes(project);
         let Some(after) = pass.after else {
+            self.repair_overlooked(project, &pass.rules).await?;
             let counts = self.clickhouse.count_stacks(classes).await?;
             let now = self.clock.now();
             self.board

@@ -1,5 +1,6 @@
 //! Symbolication of stored stacks: of new ones as they arrive, and of those that waited for a file.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,10 @@ use crate::store::{Failure, StoredStack, SymbolicatedStack};
 const PIECE: u32 = 500;
 /// The number of ids in one query for the stacks that need them.
 const IDS: u32 = 500;
+/// The maximum number of ids of a project that are looked at.
+const MOST_IDS: u32 = 1_000_000;
+/// The maximum number of missing ids that are looked at.
+const MOST_MISSING: u32 = 10_000;
 
 impl Reclassifier {
     /// Symbolicates and classifies stacks that have just arrived. Returns whether there were any.
@@ -43,16 +48,13 @@ impl Reclassifier {
         if revisions.files <= revisions.repaired {
             return Ok(false);
         }
-        let control = &self.control;
-        let ids = control
-            .symbol_ids_since(project, revisions.repaired, revisions.files, u32::MAX >> 1)
-            .await
-            .map_err(|error| Failure::Later(error.to_string()))?;
+        let (after, last) = (revisions.repaired, revisions.files);
+        let ids = self.symbol_ids(project, after, last).await?;
         let mut repaired = 0;
         for ids in ids.chunks(IDS as usize) {
             repaired += self.repair_stacks_of(project, rules, ids).await?;
         }
-        control
+        self.control
             .set_symbols_repaired(project, revisions.files, self.clock.now())
             .await
             .map_err(|error| Failure::Later(error.to_string()))?;
@@ -60,6 +62,40 @@ impl Reclassifier {
             tracing::info!(project = %project, stacks = repaired, "new symbol files: stored stacks are readable");
         }
         Ok(true)
+    }
+
+    /// Symbolicates stacks that wait although their file is there: another server looked for the file just before it was added.
+    pub(super) async fn repair_overlooked(
+        &self,
+        project: &Arc<str>,
+        rules: &Arc<RuleSet>,
+    ) -> Result<(), Failure> {
+        let missing = self.clickhouse.missing_symbols(project, MOST_MISSING);
+        let mut missing = missing.await?;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let files = self.access.symbol_revisions(project).files;
+        let known = self.symbol_ids(project, 0, files).await?;
+        let known: HashSet<String> = known.into_iter().collect();
+        missing.retain(|id| known.contains(id));
+        for ids in missing.chunks(IDS as usize) {
+            self.repair_stacks_of(project, rules, ids).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the ids of files with a revision after `after` and up to `last`.
+    async fn symbol_ids(
+        &self,
+        project: &str,
+        after: u64,
+        last: u64,
+    ) -> Result<Vec<String>, Failure> {
+        let ids = self
+            .control
+            .symbol_ids_since(project, after, last, MOST_IDS);
+        ids.await.map_err(|error| Failure::Later(error.to_string()))
     }
 
     /// Symbolicates the stacks that need any of these builds, even those that have frames from an earlier file.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use sha1::Digest;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{Notify, mpsc};
+use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 use unjank_symbols::{Found, SymbolId};
 
@@ -22,6 +23,8 @@ use crate::store::control::{Actor, Control, ControlError, NewSymbolFile, SymbolF
 const MAX_WAITING: usize = 64;
 /// The maximum number of failures that are remembered, for clients that ask again.
 const MAX_FAILURES: usize = 1_000;
+/// How often old chunks are deleted.
+const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 /// How long a request waits for its file before it answers that the work goes on.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -204,6 +207,18 @@ impl Assemblies {
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = work => {}
+            () = self.sweep() => {}
+        }
+    }
+
+    /// Deletes old chunks again and again.
+    async fn sweep(&self) {
+        let mut every = interval(SWEEP_EVERY);
+        loop {
+            every.tick().await;
+            if let Err(error) = self.store().drop_old_chunks(self.clock.now()).await {
+                tracing::warn!(%error, "cannot delete old chunks of symbol files yet");
+            }
         }
     }
 
