@@ -22,6 +22,7 @@ use crate::app::App;
 use crate::control::Lease;
 use crate::store::control::{ControlError, Erasure, ErasureKind};
 use crate::store::{DeadLetterError, DeadLetters, ErasureScope, Failure, Subject};
+use crate::symbols::StoreError;
 
 /// Delay between a request and its pass, so that requests made together share a pass.
 const GATHER: Duration = Duration::from_secs(2);
@@ -53,6 +54,8 @@ enum StepError {
     Store(#[from] Failure),
     #[error("dead-letter folder: {0}")]
     DeadLetters(#[from] DeadLetterError),
+    #[error(transparent)]
+    Symbols(#[from] StoreError),
     /// The mutation continues in ClickHouse; a later pass checks it again.
     #[error("a mutation is still running")]
     StillRunning,

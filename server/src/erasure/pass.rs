@@ -271,6 +271,8 @@ impl<'e> Pass<'e> {
     }
 
     async fn erase_project(&mut self) -> Result<(), StepError> {
+        let symbols = self.eraser.app.symbols.store();
+        symbols.drop_project(&self.project).await?;
         let clickhouse = &self.eraser.app.clickhouse;
         let dead_letters = &self.eraser.dead_letters;
         let dead = dead_letters.erase(&self.project, None, clickhouse);

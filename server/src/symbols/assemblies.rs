@@ -238,7 +238,7 @@ impl Assemblies {
     }
 
     async fn join(&self, request: &AssemblyRequest) -> Result<(), AssemblyError> {
-        let folder = tempfile::tempdir()?;
+        let folder = self.lookups.work_folder()?;
         let path = folder.path().join("file");
         let (content, bytes) = self.write(request, &path).await?;
         let used = self.control().symbol_bytes(&request.project).await?;

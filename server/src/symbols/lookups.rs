@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
 use tokio::sync::Mutex as AsyncMutex;
 use unjank_symbols::{Format, LOOKUP_VERSION, LookupFile, LookupKind, SymbolId};
 
@@ -62,9 +63,11 @@ impl Lookups {
     ) -> std::io::Result<Self> {
         let current = folder.join(format!("v{LOOKUP_VERSION}"));
         std::fs::create_dir_all(&current)?;
-        for entry in std::fs::read_dir(folder)? {
+        // Other versions, and work that a killed server left behind.
+        let work = std::fs::read_dir(&current)?;
+        for entry in std::fs::read_dir(folder)?.chain(work) {
             let path = entry?.path();
-            if path != current {
+            if path != current && path.is_dir() {
                 std::fs::remove_dir_all(path)?;
             }
         }
@@ -78,6 +81,11 @@ impl Lookups {
             open: Mutex::default(),
             making: AsyncMutex::default(),
         })
+    }
+
+    /// Makes a folder for work on a file, on the disk of the lookup files.
+    pub(super) fn work_folder(&self) -> std::io::Result<TempDir> {
+        tempfile::tempdir_in(&self.folder)
     }
 
     /// Returns the lookup file of a build, if the project has symbols of it. `revision` is that of the project's files.
@@ -138,7 +146,7 @@ impl Lookups {
         if let Ok(file) = LookupFile::open(&path, kind) {
             return Ok(Some(Arc::new(file)));
         }
-        let temporary = tempfile::tempdir_in(&self.folder)?;
+        let temporary = self.work_folder()?;
         let original = temporary.path().join("original");
         self.store
             .fetch_file(project, &build.content, &original)
@@ -168,7 +176,7 @@ impl Lookups {
 
     /// Makes a lookup file under another name, and renames it when it is whole.
     async fn make(&self, original: &Path, place: u32, path: &Path) -> Result<(), LookupError> {
-        let temporary = tempfile::tempdir_in(&self.folder)?;
+        let temporary = self.work_folder()?;
         let whole = temporary.path().join("lookup");
         let converted = self.parser.convert(original, place, &whole).await;
         converted.map_err(LookupError::Parser)?;

@@ -153,6 +153,16 @@ impl SymbolStore {
         Ok(())
     }
 
+    /// Deletes all files of a project.
+    pub async fn drop_project(&self, project: &str) -> Result<(), StoreError> {
+        let prefix = self.root.clone().join("files").join(project);
+        let mut list = self.objects.list(Some(&prefix));
+        while let Some(object) = list.try_next().await? {
+            self.delete(&object.location).await?;
+        }
+        Ok(())
+    }
+
     pub async fn drop_file(&self, project: &str, content: &str) -> Result<(), StoreError> {
         self.delete(&self.file(project, content)).await
     }

@@ -10,6 +10,7 @@ use crate::books::check;
 use crate::dead_letters::{dead_letter, server_with_a_refused_batch};
 use crate::retention::shop;
 use crate::server::{Server, batch, span, spans};
+use crate::symbols;
 use crate::wait;
 
 const ERASED: &str = "0b5a6b9e-6a53-4d3c-9a3c-1d2f6a1e7c11";
@@ -278,6 +279,15 @@ async fn a_project_is_erased_for_good_with_its_data_and_keys() {
     })
     .await;
     roll_ups(&server, 2).await;
+    let builder = server.token("editor --project shop --only-symbols").await;
+    let to = (builder.as_str(), "shop");
+    let state = symbols::upload_to(&server, to, &symbols::mapping()).await;
+    assert_eq!(state["state"], "ok", "{state}");
+    let symbol_files = || {
+        let folder = server.data_dir().join("symbols/files/shop");
+        std::fs::read_dir(folder).map_or(0, Iterator::count)
+    };
+    assert_eq!(symbol_files(), 1);
 
     let ask = async |method, path: &str, body| server.call(&admin, method, path, body).await;
     let path = "/api/v1/projects/shop?confirm=";
@@ -306,6 +316,7 @@ async fn a_project_is_erased_for_good_with_its_data_and_keys() {
         assert_eq!(count(&server, table, mine).await, 0, "{table}");
         assert!(count(&server, table, others).await > 0, "{table}");
     }
+    assert_eq!(symbol_files(), 0);
     assert_eq!(send_mine().await, 401);
     let projects = ask(Method::GET, "/api/v1/projects", None).await.body;
     assert_eq!(projects["projects"].as_array().unwrap().len(), 1);

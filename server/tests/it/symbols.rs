@@ -9,7 +9,7 @@ use crate::server::{Answer, Server, batch};
 const MAP_ID: &str = "5a7d1b0c9e8f70615243342516078f9eadbccbda0f1e2d3c4b5a69788796a5b4";
 
 /// A mapping as R8 writes it: `sum` was inlined into `pay`.
-fn mapping() -> Vec<u8> {
+pub(crate) fn mapping() -> Vec<u8> {
     format!(
         "# compiler: R8\n# compiler_version: 8.7.18\n# pg_map_id: {MAP_ID}\n# pg_map_hash: SHA-256 {MAP_ID}\n\
          com.example.shop.Cart -> a.b:\n# {{\"id\":\"sourceFile\",\"fileName\":\"Cart.kt\"}}\n    \
@@ -45,26 +45,35 @@ async fn upload_chunk(server: &Server, token: &str, name: &str, chunk: &[u8]) ->
     answer.status().as_u16()
 }
 
-async fn assemble(server: &Server, token: &str, file: &[u8], chunks: &[String]) -> Answer {
+async fn assemble(
+    server: &Server,
+    (token, project): (&str, &str),
+    file: &[u8],
+    chunks: &[String],
+) -> Answer {
     let wanted = json!({sha1(file): {"name": "mapping.txt", "chunks": chunks}});
-    let path = "/api/0/projects/unjank/default/files/difs/assemble/";
-    server.call(token, Method::POST, path, Some(wanted)).await
+    let path = format!("/api/0/projects/unjank/{project}/files/difs/assemble/");
+    server.call(token, Method::POST, &path, Some(wanted)).await
+}
+
+async fn upload(server: &Server, token: &str, file: &[u8]) -> Value {
+    upload_to(server, (token, "default"), file).await
 }
 
 /// Uploads a file in chunks of 100 KiB, and asks until it is there. Returns the last state.
-async fn upload(server: &Server, token: &str, file: &[u8]) -> Value {
+pub(crate) async fn upload_to(server: &Server, to: (&str, &str), file: &[u8]) -> Value {
     let pieces: Vec<&[u8]> = file.chunks(100 << 10).collect();
     let names: Vec<String> = pieces.iter().map(|piece| sha1(piece)).collect();
-    let first = assemble(server, token, file, &names).await;
+    let first = assemble(server, to, file, &names).await;
     let state = &first.body[sha1(file)];
     if state["state"] == "not_found" {
         assert_eq!(state["missingChunks"], json!(names));
     }
     for (piece, name) in pieces.iter().zip(&names) {
-        assert_eq!(upload_chunk(server, token, name, piece).await, 200);
+        assert_eq!(upload_chunk(server, to.0, name, piece).await, 200);
     }
     loop {
-        let answer = assemble(server, token, file, &names).await;
+        let answer = assemble(server, to, file, &names).await;
         assert_eq!(answer.status, 200, "{:?}", answer.body);
         let state = answer.body[sha1(file)].clone();
         if state["state"] != "assembling" {
@@ -238,7 +247,7 @@ async fn useless_files_and_wrong_chunks_are_refused_with_a_reason() {
         200
     );
     let other = server.token("editor --project default").await;
-    let state = assemble(&server, &other, &mapping, &[sha1(&mapping)]).await;
+    let state = assemble(&server, (&other, "default"), &mapping, &[sha1(&mapping)]).await;
     assert_eq!(state.body[sha1(&mapping)]["state"], "not_found");
     let viewer = server.token("viewer --project default").await;
     assert_eq!(
