@@ -19,7 +19,7 @@ ARG EMBEDDED=1
 RUN mkdir -p /out/engine && if [ -n "$EMBEDDED" ]; then target/release/unjank engine --fetch-only --cache-dir /out/engine; fi
 
 FROM debian:bookworm-slim
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/* \
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libstdc++6 && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /var/lib/unjank --create-home unjank
 COPY --from=build /src/target/release/unjank /usr/local/bin/unjank
 COPY --from=build --chown=unjank /out/engine /usr/local/lib/unjank

@@ -187,6 +187,7 @@ check-tools:
 	@command -v $(CARGO) >/dev/null 2>&1 || { echo "cargo is missing: install Rust, see rust-toolchain.toml for the version"; exit 1; }
 	@command -v npm >/dev/null 2>&1 || { echo "npm is missing: install node with npm; it builds the web interface and downloads the embedded engine's library"; exit 1; }
 	@command -v cc >/dev/null 2>&1 || { echo "a C compiler is missing: install gcc or clang"; exit 1; }
+	@command -v c++ >/dev/null 2>&1 || { echo "a C++ compiler is missing: install g++ or clang"; exit 1; }
 
 help:
 	@sed -n 's/^## //p' Makefile
