@@ -1,11 +1,11 @@
 //! Symbol files: what is in them, and which functions and lines the frames of a stack stand for.
 //!
 //! An app is shipped without names: R8 renames classes and methods, linkers strip native code, bundlers minify JavaScript. The build
-//! keeps the names in a symbol file. [`inspect`] lists the builds that a file belongs to. [`convert`] writes the file's content in a
+//! keeps the names in a symbol file. [`inspect()`] lists the builds that a file belongs to. [`convert()`] writes the file's content in a
 //! form that is fast to search, and a [`LookupFile`] maps that form into memory and answers for frames.
 //!
-//! Symbol files come from outside. [`inspect`] and [`convert`] parse them, so call these in a process with limits of memory and time.
-//! A [`LookupFile`] reads only what [`convert`] has written.
+//! Symbol files come from outside. [`inspect()`] and [`convert()`] parse them, so call these in a process with limits of memory and time.
+//! A [`LookupFile`] reads only what [`convert()`] has written.
 
 mod convert;
 mod id;
@@ -22,7 +22,7 @@ pub use self::inspect::{Contents, Format, Found, Unusable, inspect};
 pub use self::lookup::{JavaFrame, LookupFile, LookupKind, NotALookupFile, map_file};
 pub use self::r8::map_id_of;
 
-/// The version of the files that [`convert`] writes. It changes when their form changes, so that older files are written again.
+/// The version of the files that [`convert()`] writes. It changes when their form changes, so that older files are written again.
 pub const LOOKUP_VERSION: u32 = 1;
 
 /// The maximum number of functions that one frame stands for. Real code inlines a dozen levels; a made-up file could name millions.

@@ -40,7 +40,7 @@ pub struct JavaFrame<'a> {
     pub line: u32,
 }
 
-/// The file is not what [`convert`](crate::convert) of this version writes. Convert the original again.
+/// The file is not what [`convert()`](crate::convert()) of this version writes. Convert the original again.
 #[derive(Debug, thiserror::Error)]
 #[error("not a lookup file of this version: {0}")]
 pub struct NotALookupFile(String);
@@ -66,7 +66,7 @@ fn map(file: &File) -> io::Result<Mmap> {
 }
 
 impl LookupFile {
-    /// Opens a file that [`convert`](crate::convert) has written. Nobody may change the file afterwards; deleting it is fine.
+    /// Opens a file that [`convert()`](crate::convert()) has written. Nobody may change the file afterwards; deleting it is fine.
     pub fn open(path: &Path, kind: LookupKind) -> io::Result<Self> {
         let data = map_file(path)?;
         let file = Self { kind, data };
