@@ -341,6 +341,10 @@ fn questions() -> Router<Arc<App>> {
             get(janks::speedscope_file),
         )
         .route("/projects/{project}/janks/events", get(janks::events))
+        .route(
+            "/projects/{project}/janks/groups/{group}",
+            get(janks::current_group),
+        )
         .route("/projects/{project}/traces", get(traces::search))
         .route("/projects/{project}/traces/{trace}", get(traces::trace))
         .route(

@@ -9,6 +9,7 @@ mod decode;
 mod frame_window;
 mod jank;
 mod metric;
+mod modules;
 mod page_load;
 mod recomposition;
 mod rejections;
@@ -114,9 +115,13 @@ pub fn check<'a>(
     limits: &Limits,
     received_at: UnixTime,
 ) -> Result<Checked<'a>, Refusal> {
-    let Decoded { batch, rejections } = decode::decode(json, limits)?;
+    let Decoded {
+        mut batch,
+        rejections,
+    } = decode::decode(json, limits)?;
     check_envelope(&batch)?;
     check_sender(&batch.resource, device)?;
+    modules::resolve(&mut batch);
     let checks = Checks::new(limits, received_at, batch.sent_at);
     let mut checked = Checked {
         batch,
@@ -148,6 +153,12 @@ fn check_envelope(batch: &Batch<'_>) -> Result<(), Refusal> {
         return Err(Refusal::Envelope(format!(
             "`split_from` has more than {} ids",
             Batch::MAX_SPLIT_FROM
+        )));
+    }
+    if batch.modules.len() > Batch::MAX_MODULES {
+        return Err(Refusal::Envelope(format!(
+            "`modules` has more than {} entries: list only the modules that frames refer to",
+            Batch::MAX_MODULES
         )));
     }
     Ok(())

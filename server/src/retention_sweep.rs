@@ -15,6 +15,7 @@ use crate::clock::UnixTime;
 use crate::control::Lease;
 use crate::store::control::{ControlError, Storage};
 use crate::store::{Failure, Retention, RetentionPlan};
+use crate::symbols::{SweepError, delete_unused_files};
 
 const LEASE: Duration = Duration::from_secs(120);
 /// Pause while ClickHouse is not reachable yet or another server holds the lease.
@@ -30,6 +31,8 @@ pub struct Sweeper {
     app: Arc<App>,
     /// The retention of the installation, which projects may override.
     default: Retention,
+    /// How long symbol files without a use are kept; `None`: forever.
+    unused_files: Option<Duration>,
     every: Duration,
     lease: Lease,
 }
@@ -40,14 +43,22 @@ enum NotYet {
     Control(#[from] ControlError),
     #[error("ClickHouse: {0}")]
     Store(#[from] Failure),
+    #[error("symbol files: {0}")]
+    Symbols(#[from] SweepError),
 }
 
 impl Sweeper {
-    pub fn new(app: Arc<App>, default: Retention, every: Duration) -> Self {
+    pub fn new(
+        app: Arc<App>,
+        default: Retention,
+        unused_files: Option<Duration>,
+        every: Duration,
+    ) -> Self {
         let lease = Lease::new(app.control.clone(), app.clock.clone(), ("retention", LEASE));
         Self {
             app,
             default,
+            unused_files,
             every,
             lease,
         }
@@ -100,6 +111,7 @@ impl Sweeper {
                 "changed the retention of tables (0 days: forever)"
             );
         }
+        self.delete_unused_files().await?;
         // Rows that are still being deleted count as usage.
         if app.clickhouse.is_deleting_rows().await? {
             return Ok(());
@@ -132,6 +144,23 @@ impl Sweeper {
                     "a project went over or back under its disk quota"
                 );
             }
+        }
+        Ok(())
+    }
+
+    async fn delete_unused_files(&self) -> Result<(), NotYet> {
+        let Some(keep) = self.unused_files else {
+            return Ok(());
+        };
+        let app = &self.app;
+        let store = app.symbols.store();
+        let age = (keep, app.clock.now());
+        let deleted = delete_unused_files(&app.control, &app.clickhouse, store, age).await?;
+        if deleted > 0 {
+            tracing::info!(
+                files = deleted,
+                "deleted symbol files that no stored stack needs"
+            );
         }
         Ok(())
     }

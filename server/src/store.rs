@@ -13,6 +13,7 @@ mod durable_file;
 mod embedded;
 mod erase;
 mod fold;
+mod former_groups;
 mod holds;
 mod installs;
 mod learn;

@@ -9,12 +9,14 @@ mod lookups;
 mod parser;
 mod store;
 mod symbolicator;
+mod unused_files;
 
 pub use self::assemblies::{AssembleError, Assemblies, AssemblyRequest, AssemblyState};
 pub use self::lookups::{LookupError, Lookups};
 pub use self::parser::{Parser, ParserError, ParserRequest, run as run_parser};
 pub use self::store::{StoreError, SymbolStore};
 pub use self::symbolicator::{ReadableStack, Symbolicator};
+pub use self::unused_files::{SweepError, delete_unused_files};
 
 /// The size of a chunk before compression, as upload tools are told.
 pub const CHUNK_BYTES: usize = 8 << 20;

@@ -36,6 +36,15 @@ macro_rules! batch {
             )]
             #[cfg_attr(feature = "openapi", schema(max_items = 16))]
             pub split_from: Vec<Uuid>,
+            /// The modules that frames of this batch refer to by index, at most 1,024. Needed for symbolication only.
+            #[serde(
+                borrow,
+                default,
+                deserialize_with = "null_as_default",
+                skip_serializing_if = "Vec::is_empty"
+            )]
+            #[cfg_attr(feature = "openapi", schema(max_items = 1024))]
+            pub modules: Vec<crate::Module<'a>>,
             $(
                 #[doc = $doc]
                 #[serde(borrow, default, deserialize_with = "null_as_default", skip_serializing_if = "Events::is_empty")]
@@ -50,6 +59,9 @@ crate::with_signals!([batch] {});
 impl Batch<'_> {
     /// The maximum number of ids in [`split_from`](Self::split_from): 14 splits turn a batch of 10,000 into single events.
     pub const MAX_SPLIT_FROM: usize = 16;
+
+    /// The maximum number of [`modules`](Self::modules). Large apps load some hundred libraries.
+    pub const MAX_MODULES: usize = 1024;
 
     /// Returns the number of events of all signals.
     #[must_use]

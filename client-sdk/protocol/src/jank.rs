@@ -128,12 +128,27 @@ pub struct Frame<'a> {
         skip_serializing_if = "is_false"
     )]
     pub native: bool,
-    /// The build id of the image in hexadecimal, for symbolication.
+    /// The column, from 1; 0 if unknown. For Hermes bytecode, the line is 1 and the column is the offset of the bytecode plus 1.
+    #[serde(
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "is_zero"
+    )]
+    pub column: u32,
+    /// The id of the build, for symbolication: hexadecimal, see [`Module::build_id`](crate::Module::build_id).
     #[serde(borrow, default, skip_serializing_if = "is_empty")]
     pub build_id: Text<'a>,
-    /// The offset of the instruction in the image, in bytes.
+    /// The offset of the instruction in the image, in bytes. For a caller, one byte before the return address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
+    /// The module in the batch's list [`modules`](crate::Batch::modules), from 0. It provides `module` and `build_id` if these are empty. An
+    /// event that names a missing module is rejected (`unknown_module`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module_index: Option<u32>,
+    /// The address of the instruction in the process, in bytes. Used if `offset` is missing: the offset is `address` minus the
+    /// module's `load_address`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<u64>,
 }
 
 fn is_empty(text: &Text<'_>) -> bool {
@@ -146,6 +161,14 @@ fn is_empty(text: &Text<'_>) -> bool {
 )]
 fn is_unknown(line: &i64) -> bool {
     *line <= 0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 #[expect(

@@ -18,6 +18,7 @@ mod id;
 mod jank;
 mod lenient;
 mod limits;
+mod module;
 mod names;
 mod receipt;
 #[cfg(feature = "openapi")]
@@ -33,6 +34,7 @@ pub use id::{SpanId, TraceId};
 pub use jank::{Frame, Jank, JankSample, JankStrategy, LogLine};
 pub use lenient::{AtMost, Attributes, Histogram};
 pub use limits::Limits;
+pub use module::Module;
 pub use names::{
     AppStartKind, JankKind, LaunchKind, Network, PageOutcome, Signal, SpanKind, SpanStatus,
 };

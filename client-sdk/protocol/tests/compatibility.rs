@@ -8,6 +8,7 @@ use unjank_protocol::{
 const BATCH: &str = include_str!("golden/batch_v1.json");
 const FUTURE: &str = include_str!("golden/batch_v1_from_the_future.json");
 const HALF: &str = include_str!("golden/batch_v1_half.json");
+const MODULES: &str = include_str!("golden/batch_v1_modules.json");
 const RECEIPT: &str = include_str!("golden/receipt_v1.json");
 const RATE_LIMITED: &str = include_str!("golden/receipt_v1_held_back.json");
 
@@ -64,6 +65,24 @@ fn every_field_of_a_batch_survives_a_round_trip() {
     assert_contains(
         &without_empty(written),
         &without_empty(serde_json::from_str(BATCH).unwrap()),
+        "batch",
+    );
+}
+
+#[test]
+fn frames_refer_to_the_modules_of_their_batch() {
+    let batch: Batch<'_> = serde_json::from_str(MODULES).unwrap();
+    let names: Vec<_> = batch.modules.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["libshop.so", "base.apk", "index.android.bundle"]);
+    let stack = &batch.janks[0].stack;
+    let modules: Vec<_> = stack.iter().map(|frame| frame.module_index).collect();
+    assert_eq!(modules, [Some(0), Some(0), Some(1), Some(2)]);
+    assert_eq!(stack[1].address, Some(491_802_563_124));
+    assert_eq!(stack[3].column, 132_161);
+    let written = serde_json::to_value(&batch).unwrap();
+    assert_contains(
+        &without_empty(written),
+        &without_empty(serde_json::from_str(MODULES).unwrap()),
         "batch",
     );
 }

@@ -72,11 +72,12 @@ prop_compose! {
         days in proptest::collection::vec((-700_000..2_900_000_i32, network(), any::<u64>()), 0..3),
         values in proptest::collection::vec((timestamp(), -1e300..1e300_f64), 0..3),
         split_from in proptest::collection::vec(any::<u128>().prop_map(Uuid::from_u128), 0..3),
-        hist in proptest::collection::vec(any::<(u32, u32)>(), 0..3),
+        hist in proptest::collection::vec(any::<(u32, u32)>(), 0..3), load_address: Option<u64>,
     ) -> Batch<'static> {
         Batch {
             batch_id: Uuid::from_u128(ids.0), sent_at, session_id: Uuid::from_u128(ids.1), config_revision: Some(build), split_from,
             resource: Resource { app_id, build, install_id: Uuid::from_u128(ids.2), ..Resource::default() },
+            modules: vec![unjank_protocol::Module { name: Text::from("libshop.so"), build_id: Text::from("67e9247c"), load_address }],
             spans, janks,
             traffic: days.into_iter().map(|(day, network, tx_bytes)| Traffic {
                 day: Day::from_days(day), source: Text::from("api"), network, tx_bytes, rx_bytes: 0, requests: 0, failed_requests: 0,

@@ -59,6 +59,7 @@ impl RawFrame {
             function: function.to_owned().into(),
             build_id: self.build_id.to_string().into(),
             offset: self.offset,
+            address: Some(self.address),
             ..Frame::default()
         }
     }

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use crate::clock::Setting;
 use crate::event::Event;
 use crate::losses::{Losses, Reason, ReportedLosses};
+use crate::modules;
 
 /// Events of one session that are not written down yet.
 #[derive(Debug)]
@@ -109,6 +110,7 @@ impl Pending {
         let mut batch = std::mem::replace(self, rest).batch;
         batch.batch_id = batch_id;
         batch.config_revision = Some(config_revision);
+        modules::share(&mut batch);
         seal(&batch)
     }
 }

@@ -68,6 +68,7 @@ mod measurements;
 mod meters;
 mod metric;
 mod metric_provider;
+mod modules;
 mod monitor;
 mod names;
 mod page_load;

@@ -2,5 +2,6 @@
 
 pub(in crate::alerts) mod evaluator;
 pub(in crate::alerts) mod link;
+mod moved_groups;
 pub(in crate::alerts) mod replay;
 pub(in crate::alerts) mod states;

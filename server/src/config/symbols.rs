@@ -21,6 +21,10 @@ pub struct Symbols {
     #[arg(long, env = "UNJANK_SYMBOLS_CACHE_BYTES", value_name = "BYTES", default_value_t = 10 << 30)]
     pub symbols_cache_bytes: u64,
 
+    /// A symbol file is deleted when no stored stack needs it, this many days after it was uploaded and last used; 0 keeps files forever.
+    #[arg(long, env = "UNJANK_SYMBOLS_UNUSED_DAYS", value_name = "DAYS", default_value_t = 90, value_parser = clap::value_parser!(u64).range(0..=36_500))]
+    pub symbols_unused_days: u64,
+
     /// The maximum memory of the process that parses a symbol file, in bytes. A file that needs more is refused.
     #[arg(long, env = "UNJANK_SYMBOLS_PARSER_MEMORY_BYTES", value_name = "BYTES", default_value_t = 2 << 30, value_parser = clap::value_parser!(u64).range(64 << 20..))]
     pub symbols_parser_memory_bytes: u64,
@@ -31,6 +35,12 @@ pub struct Symbols {
 }
 
 impl Symbols {
+    /// Returns how long files without a use are kept; `None`: forever.
+    pub fn keep_unused(&self) -> Option<Duration> {
+        let days = self.symbols_unused_days;
+        (days > 0).then(|| Duration::from_secs(days * 86_400))
+    }
+
     pub fn parser_time(&self) -> Duration {
         Duration::from_millis(self.symbols_parser_ms)
     }

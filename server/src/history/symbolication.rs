@@ -161,6 +161,7 @@ impl Reclassifier {
                 origins: &readable.origins,
                 ids: &readable.ids,
                 missing: &readable.missing,
+                mismatched: &readable.mismatched,
             })
             .collect();
         self.clickhouse.insert_symbolicated(project, &rows).await?;

@@ -122,6 +122,7 @@ use crate::remote_config::Fault;
         janks::folded_stacks,
         janks::speedscope_file,
         janks::events,
+        janks::current_group,
         traces::search,
         traces::trace,
         traces::chrome,

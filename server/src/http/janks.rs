@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -12,12 +13,12 @@ use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::openapi::{Refused, RunsQuery};
+use super::openapi::{Missing, Refused, RunsQuery};
 use super::problem::Problem;
 use super::query::{QueryParameters, QueryString, turn};
 use super::roles::{Member, Viewer};
 use crate::app::App;
-use crate::query::{FlameNode, NamedQuery, Weighed, flame, folded, speedscope};
+use crate::query::{FlameNode, NamedQuery, QueryError, Weighed, flame, folded, speedscope};
 use crate::store::reads::{JankEvent, StoredFrame};
 
 /// A frame of a stack.
@@ -184,6 +185,38 @@ pub(super) async fn stacks(
     });
     Ok(Json(Stacks {
         stacks: stacks.collect(),
+    }))
+}
+
+/// The group of janks that an id stands for now.
+#[derive(Serialize, ToSchema)]
+#[schema(as = CurrentJankGroup)]
+pub(super) struct CurrentGroup {
+    /// A 64-bit number as text.
+    group_id: String,
+    /// Whether symbols or rules have moved all stacks of the requested group. `group_id` is the group with most of them.
+    moved: bool,
+}
+
+/// Returns the group that has the stacks of a group now. Use it for old links: symbols and rules move stacks to other groups.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/janks/groups/{group}", tag = "janks",
+    responses((status = 200, body = CurrentGroup), Refused<(Viewer, Missing, RunsQuery)>),
+)]
+pub(super) async fn current_group(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    path: Result<Path<(String, String)>, PathRejection>,
+) -> Result<Json<CurrentGroup>, Problem> {
+    let Path((_, group)) = path.map_err(|_| Problem::not_found())?;
+    let group: u64 = group.parse().map_err(|_| Problem::not_found())?;
+    let _turn = turn(&app, &member.actor).await?;
+    let moves = app.clickhouse.moved_groups(&member.project, &[group]).await;
+    let moves = moves.map_err(QueryError::from)?;
+    let current = moves.get(&group);
+    Ok(Json(CurrentGroup {
+        group_id: current.unwrap_or(&group).to_string(),
+        moved: current.is_some(),
     }))
 }
 

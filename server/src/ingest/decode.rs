@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
-use unjank_protocol::{AtMost, Batch, Limits, Resource, Signal, for_each_signal};
+use unjank_protocol::{AtMost, Batch, Limits, Module, Resource, Signal, for_each_signal};
 use uuid::Uuid;
 
 use super::Refusal;
@@ -154,6 +154,7 @@ impl<'l> Decoder<'l> {
 }
 
 type SplitFrom = AtMost<Uuid, { Batch::MAX_SPLIT_FROM }>;
+type Modules<'a> = AtMost<Module<'a>, { Batch::MAX_MODULES }>;
 
 /// A member of the batch object.
 #[derive(Clone, Copy)]
@@ -164,6 +165,7 @@ enum Member {
     SessionId,
     ConfigRevision,
     SplitFrom,
+    Modules,
     Events(Signal),
     /// A member of a newer protocol.
     Unknown,
@@ -179,7 +181,8 @@ impl Member {
             Self::SessionId => 1 << 3,
             Self::ConfigRevision => 1 << 4,
             Self::SplitFrom => 1 << 5,
-            Self::Events(signal) => 1 << (6 + signal as u32),
+            Self::Modules => 1 << 6,
+            Self::Events(signal) => 1 << (7 + signal as u32),
             Self::Unknown => 0,
         }
     }
@@ -208,6 +211,7 @@ impl Visitor<'_> for MemberVisitor {
             "session_id" => Member::SessionId,
             "config_revision" => Member::ConfigRevision,
             "split_from" => Member::SplitFrom,
+            "modules" => Member::Modules,
             other => match Signal::from_name(other) {
                 Signal::Other => Member::Unknown,
                 signal => Member::Events(signal),
@@ -252,6 +256,7 @@ impl<'de> Visitor<'de> for BatchSeed<'_, '_> {
                 }
                 Member::ConfigRevision => batch.config_revision = map.next_value()?,
                 Member::SplitFrom => batch.split_from = map.next_value::<SplitFrom>()?.0,
+                Member::Modules => batch.modules = map.next_value::<Modules<'de>>()?.0,
                 Member::Events(named) => {
                     for_each_signal!(&mut batch, |signal, events| if signal == named {
                         *events = ReadEvents::read(decoder, &mut map)?;

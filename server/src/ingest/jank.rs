@@ -28,10 +28,10 @@ impl Event for Jank<'_> {
         checks.sample_rate(self.sample_rate)?;
         checks.text(&mut self.page);
         checks.text(&mut self.thread);
-        check_stack(checks, &mut self.stack);
+        check_stack(checks, &mut self.stack)?;
         checks.list(&mut self.samples);
         for sample in &mut self.samples {
-            check_stack(checks, &mut sample.stack);
+            check_stack(checks, &mut sample.stack)?;
         }
         checks.list(&mut self.run_log);
         for line in &mut self.run_log {
@@ -109,15 +109,24 @@ impl Event for Jank<'_> {
     }
 }
 
-fn check_stack(checks: &Checks<'_>, stack: &mut Vec<Frame<'_>>) {
+fn check_stack(checks: &Checks<'_>, stack: &mut Vec<Frame<'_>>) -> Result<(), Reject> {
     checks.frames(stack);
-    for frame in stack {
+    for (place, frame) in stack.iter_mut().enumerate() {
+        if let Some(index) = frame.module_index {
+            return Err(Reject::new(
+                "unknown_module",
+                format!(
+                    "frame {place} refers to module {index}, which is not in `modules` of the batch"
+                ),
+            ));
+        }
         checks.text(&mut frame.class);
         checks.text(&mut frame.module);
         checks.text(&mut frame.function);
         checks.text(&mut frame.file);
         checks.text(&mut frame.build_id);
     }
+    Ok(())
 }
 
 /// A distinct stack of the batch that this process has not stored.
@@ -238,6 +247,9 @@ fn frames_of(envelope: &Envelope<'_>, stacks: &[NewStack<'_>]) -> FrameBuilder {
         inner.fixed(
             frames().map(|frame| u32::try_from(frame.line).unwrap_or_default().to_le_bytes()),
         );
+    });
+    rows.lists(Kind::U32List, "frames.column", counts(), |inner| {
+        inner.fixed(frames().map(|frame| frame.column.to_le_bytes()));
     });
     rows.lists(Kind::U64List, "frames.offset", counts(), |inner| {
         inner.fixed(frames().map(|frame| frame.offset.unwrap_or_default().to_le_bytes()));

@@ -137,7 +137,13 @@ pub(super) fn auditor(app: &App, settings: &Serve) -> Auditor {
 
 pub(super) fn sweeper(app: &Arc<App>, settings: &Serve) -> Sweeper {
     let keep = &settings.keep;
-    Sweeper::new(Arc::clone(app), keep.retention(), keep.interval())
+    let unused_files = settings.symbols.keep_unused();
+    Sweeper::new(
+        Arc::clone(app),
+        keep.retention(),
+        unused_files,
+        keep.interval(),
+    )
 }
 
 #[cfg(test)]

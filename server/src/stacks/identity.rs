@@ -10,7 +10,8 @@ use crate::fingerprint::fingerprint;
 /// as a little-endian u64 followed by the string itself). For each frame, innermost first, the string holds the fields
 /// `class`, `module`, `function`, `file` and `build_id`, each as its length in bytes (u32, little-endian) followed by
 /// its UTF-8; then `line` (i64, little-endian; values below 1 are encoded as 0, since the wire format drops them),
-/// `native` (one byte, 0 or 1) and `offset` (a 0 byte, or a 1 byte followed by a u64, little-endian).
+/// `native` (one byte, 0 or 1); then a byte that tells which of the next two follow (1: `offset`, 2: `column`, 3: both); then `offset`
+/// (u64, little-endian) and `column` (u32, little-endian).
 ///
 /// The encoding must never change, because every later version of the program looks stored rows up by this number.
 #[must_use]
@@ -34,9 +35,12 @@ pub fn stack_hash(frames: &[Frame<'_>]) -> u64 {
         }
         bytes.extend_from_slice(&frame.line.max(0).to_le_bytes());
         bytes.push(u8::from(frame.native));
-        bytes.push(u8::from(frame.offset.is_some()));
+        bytes.push(u8::from(frame.offset.is_some()) | u8::from(frame.column > 0) << 1);
         if let Some(offset) = frame.offset {
             bytes.extend_from_slice(&offset.to_le_bytes());
+        }
+        if frame.column > 0 {
+            bytes.extend_from_slice(&frame.column.to_le_bytes());
         }
     }
     fingerprint(&[&bytes]).max(1)
@@ -94,13 +98,17 @@ mod tests {
                 offset: Some(0),
                 ..frame()
             },
+            Frame {
+                column: 7,
+                ..frame()
+            },
         ];
         let mut hashes: Vec<u64> = variants.map(|variant| stack_hash(&[variant])).to_vec();
         hashes.push(stack_hash(&[frame()]));
         hashes.push(stack_hash(&[frame(), frame()]));
         hashes.sort_unstable();
         hashes.dedup();
-        assert_eq!(hashes.len(), 9);
+        assert_eq!(hashes.len(), 10);
     }
 
     #[test]

@@ -11,8 +11,8 @@ pub struct SymbolNeed {
 }
 
 impl SymbolNeed {
-    /// A frame of native code has a build id and an offset. A frame of obfuscated Java has the id of its mapping, as build id or as
-    /// source file.
+    /// A frame of native code has a build id and an offset. A frame of a script has a build id, a line and a column. A frame of obfuscated
+    /// Java has a class, and the id of its mapping as build id or as source file.
     #[must_use]
     pub fn of(frame: &Frame<'_>) -> Option<Self> {
         if !frame.class.is_empty() {
@@ -20,10 +20,16 @@ impl SymbolNeed {
             let kind = LookupKind::Java;
             return Some(Self { id, kind });
         }
-        frame.offset.filter(|offset| *offset > 0)?;
+        let kind = if frame.offset.is_some_and(|offset| offset > 0) {
+            LookupKind::Native
+        } else if frame.line > 0 && frame.column > 0 {
+            LookupKind::JavaScript
+        } else {
+            return None;
+        };
         Some(Self {
             id: SymbolId::parse(&frame.build_id)?,
-            kind: LookupKind::Native,
+            kind,
         })
     }
 }

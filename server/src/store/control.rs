@@ -62,8 +62,8 @@ pub use self::federated_identities::{
 pub use self::incident_announcements::UnannouncedRule;
 pub use self::incident_snapshot::IncidentSnapshot;
 pub use self::incidents::{
-    ActionNote, ActionState, AlertState, Evaluated, GroupState, Incident, IncidentFilter,
-    IncidentKind, IncidentState,
+    ActionNote, ActionState, AlertState, Evaluated, GroupMove, GroupState, Incident,
+    IncidentFilter, IncidentKind, IncidentState,
 };
 pub use self::ingest_keys::{IngestKey, KeyChange, NewIngestKey};
 pub use self::invitations::{Invitation, Purpose};

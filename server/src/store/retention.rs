@@ -16,7 +16,12 @@ pub struct Retention {
 }
 
 /// Tables that are not partitioned by time: a part holds rows of all ages.
-pub const OF_STACKS: [&str; 3] = ["stacks", "stack_classes", "stacks_symbolicated"];
+pub const OF_STACKS: [&str; 4] = [
+    "stacks",
+    "stack_classes",
+    "stacks_symbolicated",
+    "former_groups",
+];
 /// A stack in use is stored again every week, and events may arrive a week late.
 const STACKS_LONGER: u64 = 14;
 
@@ -54,6 +59,7 @@ impl Retention {
             "stacks" => Some((self.stack_days(), "received_at")),
             "stack_classes" => Some((self.stack_days(), "classified_at")),
             "stacks_symbolicated" => Some((self.stack_days(), "symbolicated_at")),
+            "former_groups" => Some((self.stack_days(), "left_at")),
             _ => None,
         }
     }

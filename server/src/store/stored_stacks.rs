@@ -55,6 +55,7 @@ struct FramesRow<'a> {
     #[serde(borrow)]
     build_ids: Vec<&'a str>,
     lines: Vec<u32>,
+    columns: Vec<u32>,
     offsets: Vec<u64>,
     classified_at: UnixTime,
     symbolicated_at: UnixTime,
@@ -73,9 +74,10 @@ impl From<FramesRow<'_>> for StoredStack {
             file: text(&row.files, place),
             build_id: text(&row.build_ids, place),
             line: row.lines.get(place).copied().map_or(0, i64::from),
+            column: row.columns.get(place).copied().unwrap_or_default(),
             // 0 is stored for a frame without an offset.
             offset: row.offsets.get(place).copied().filter(|&offset| offset > 0),
-            native: false,
+            ..Frame::default()
         };
         Self {
             hash: row.stack_hash,
@@ -253,6 +255,7 @@ impl ClickHouse {
         rules: RulesId,
         classes: &[NewClass],
     ) -> Result<(), Failure> {
+        self.note_former_groups(project, classes).await?;
         let client = self.client()?.with_database(self.database());
         let mut insert = (client.insert::<ClassRow<'_>>("stack_classes").await?)
             .with_setting("async_insert", "0")
@@ -356,13 +359,14 @@ impl ClickHouse {
 }
 
 /// The columns of a frame, and their names in [`FramesRow`], in its order.
-const FRAME_COLUMNS: [(&str, &str); 7] = [
+const FRAME_COLUMNS: [(&str, &str); 8] = [
     ("class", "classes"),
     ("module", "modules"),
     ("function", "functions"),
     ("file", "files"),
     ("build_id", "build_ids"),
     ("line", "lines"),
+    ("column", "columns"),
     ("offset", "offsets"),
 ];
 

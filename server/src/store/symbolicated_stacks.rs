@@ -15,7 +15,10 @@ pub struct SymbolicatedStack<'s> {
     pub frames: &'s [Frame<'static>],
     pub origins: &'s [u8],
     pub ids: &'s [String],
+    /// Those without a file.
     pub missing: &'s [String],
+    /// Those whose file has none of the frames, so that it belongs to another build.
+    pub mismatched: &'s [String],
 }
 
 #[derive(Row, Serialize)]
@@ -35,12 +38,15 @@ struct SymbolicatedRow<'a> {
     build_ids: Vec<&'a str>,
     #[serde(rename = "frames.line")]
     lines: Vec<u32>,
+    #[serde(rename = "frames.column")]
+    columns: Vec<u32>,
     #[serde(rename = "frames.offset")]
     offsets: Vec<u64>,
     #[serde(rename = "frames.origin")]
     origins: &'a [u8],
     ids: &'a [String],
     missing: &'a [String],
+    mismatched: &'a [String],
 }
 
 impl ClickHouse {
@@ -71,6 +77,7 @@ impl ClickHouse {
                     .iter()
                     .map(|frame| u32::try_from(frame.line).unwrap_or_default())
                     .collect(),
+                columns: frames.iter().map(|frame| frame.column).collect(),
                 offsets: frames
                     .iter()
                     .map(|frame| frame.offset.unwrap_or_default())
@@ -78,6 +85,7 @@ impl ClickHouse {
                 origins: stack.origins,
                 ids: stack.ids,
                 missing: stack.missing,
+                mismatched: stack.mismatched,
             };
             insert.write(&row).await?;
         }

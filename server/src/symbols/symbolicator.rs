@@ -1,7 +1,7 @@
 //! Turns the frames that devices report into functions and lines.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use unjank_protocol::Frame;
@@ -24,6 +24,8 @@ pub struct ReadableStack {
     pub ids: Vec<String>,
     /// Those for which there is no file, although their frames have no name.
     pub missing: Vec<String>,
+    /// Those whose file has none of the frames, so that it belongs to another build.
+    pub mismatched: Vec<String>,
 }
 
 pub struct Symbolicator {
@@ -63,7 +65,8 @@ fn symbolicate(files: &Files, stack: &[Frame<'static>]) -> ReadableStack {
     let needs: Vec<Option<SymbolNeed>> = stack.iter().map(SymbolNeed::of).collect();
     let mut readable = ReadableStack::default();
     let (mut ids, mut missing) = (BTreeSet::new(), BTreeSet::new());
-    let mut is_better = false;
+    // By id with a file: whether the file has any of the frames.
+    let mut matches: BTreeMap<&SymbolId, bool> = BTreeMap::new();
     let mut place = 0;
     while let Some(frame) = stack.get(place) {
         let need = needs.get(place).and_then(Option::as_ref);
@@ -89,10 +92,11 @@ fn symbolicate(files: &Files, stack: &[Frame<'static>]) -> ReadableStack {
             _ => 1,
         };
         let frames = &stack[place..place + group];
+        let is_match = matches.entry(&need.id).or_default();
         for (frame, locations) in frames.iter().zip(locate(file, frames)) {
             match locations {
                 Some(locations) => {
-                    is_better = true;
+                    *is_match = true;
                     readable.locate(frame, locations);
                 }
                 None => readable.report(frame),
@@ -102,6 +106,9 @@ fn symbolicate(files: &Files, stack: &[Frame<'static>]) -> ReadableStack {
     }
     readable.ids = ids.into_iter().collect();
     readable.missing = missing.into_iter().collect();
+    let is_better = matches.values().any(|is_match| *is_match);
+    let mismatched = matches.into_iter().filter(|(_, is_match)| !is_match);
+    readable.mismatched = mismatched.map(|(id, _)| id.as_str().to_owned()).collect();
     if !is_better {
         readable.frames.clear();
         readable.origins.clear();
@@ -109,29 +116,45 @@ fn symbolicate(files: &Files, stack: &[Frame<'static>]) -> ReadableStack {
     readable
 }
 
-/// Whether only symbols can name the function: a native frame without one, or any frame of an obfuscated app.
+/// Whether only symbols can name the function: a native frame without one, or any frame of an obfuscated app or a minified script.
 fn is_nameless(frame: &Frame<'_>) -> bool {
-    frame.function.is_empty() || !frame.class.is_empty()
+    frame.function.is_empty() || !frame.class.is_empty() || frame.column > 0
 }
 
 fn locate(file: &LookupFile, frames: &[Frame<'static>]) -> Vec<Option<Vec<Location>>> {
-    if file.kind() == LookupKind::Java {
-        let frames: Vec<JavaFrame<'_>> = frames
-            .iter()
-            .map(|frame| JavaFrame {
-                class: &frame.class,
-                function: &frame.function,
-                file: &frame.file,
-                line: u32::try_from(frame.line).unwrap_or_default(),
-            })
-            .collect();
-        return file.java(&frames, None);
+    match file.kind() {
+        LookupKind::Java => {
+            let frames: Vec<JavaFrame<'_>> = frames.iter().map(java_frame).collect();
+            file.java(&frames, None)
+        }
+        LookupKind::Native => {
+            let native = |frame: &Frame<'_>| {
+                let locations = file.native(frame.offset?);
+                (!locations.is_empty()).then_some(locations)
+            };
+            frames.iter().map(native).collect()
+        }
+        LookupKind::JavaScript => {
+            let script = |frame: &Frame<'_>| {
+                let location = file.java_script(line(frame), frame.column, &frame.function);
+                location.map(|location| vec![location])
+            };
+            frames.iter().map(script).collect()
+        }
     }
-    let native = |frame: &Frame<'_>| {
-        let locations = file.native(frame.offset?);
-        (!locations.is_empty()).then_some(locations)
-    };
-    frames.iter().map(native).collect()
+}
+
+fn java_frame<'f>(frame: &'f Frame<'_>) -> JavaFrame<'f> {
+    JavaFrame {
+        class: &frame.class,
+        function: &frame.function,
+        file: &frame.file,
+        line: line(frame),
+    }
+}
+
+fn line(frame: &Frame<'_>) -> u32 {
+    u32::try_from(frame.line).unwrap_or_default()
 }
 
 impl ReadableStack {
@@ -160,6 +183,7 @@ impl ReadableStack {
             build_id: reported.build_id.clone(),
             offset: reported.offset,
             native: reported.native,
+            ..Frame::default()
         };
         self.add(frame, origin);
     }

@@ -36,6 +36,7 @@ viewer GET /api/v1/projects/default/janks/flame
 viewer GET /api/v1/projects/default/janks/folded
 viewer GET /api/v1/projects/default/janks/speedscope
 viewer GET /api/v1/projects/default/janks/events
+viewer GET /api/v1/projects/default/janks/groups/1
 viewer GET /api/v1/projects/default/traces
 viewer GET /api/v1/projects/default/export/no-table-0
 viewer GET /api/v1/projects/default/report

@@ -255,3 +255,70 @@ async fn useless_files_and_wrong_chunks_are_refused_with_a_reason() {
         403
     );
 }
+
+/// The script `function a(){b()}`: `a` is `pay` in line 10 of `cart.js`, and its call of `b` is that of `send` in line 11.
+const SOURCE_MAP: &str = r#"{"version": 3, "file": "app.js", "debug_id": "6f2b1c7e-98c4-4d5e-8a71-0d9f3b6a5e42", "sources": ["cart.js"],
+    "names": ["pay", "send"], "mappings": "AASAA,aACIC"}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_source_map_repairs_frames_of_scripts_whose_module_is_named_once() {
+    let server = Server::start().await;
+    server.ready().await;
+    let mut batch = janks(&json!([
+        {"module_index": 0, "function": "a", "file": "https://example.com/app.js", "line": 1, "column": 14},
+    ]));
+    batch["modules"] =
+        json!([{"name": "app.js", "build_id": "6f2b1c7e-98c4-4d5e-8a71-0d9f3b6a5e42"}]);
+    server.send(&batch).await;
+    server
+        .answers(
+            "SELECT missing[1] FROM stacks_symbolicated FINAL",
+            "6f2b1c7e98c44d5e8a710d9f3b6a5e42",
+        )
+        .await;
+    server
+        .answers(
+            "SELECT `frames.column`[1], `frames.module`[1] FROM stacks",
+            "14\tapp.js",
+        )
+        .await;
+    let token = server
+        .token("editor --project default --only-symbols")
+        .await;
+    let state = upload(&server, &token, SOURCE_MAP.as_bytes()).await;
+    assert_eq!(state["state"], "ok", "{state}");
+    server.answers(READABLE, ".send cart.js:11 1").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mapping_of_another_build_is_named() {
+    let server = Server::start().await;
+    server.ready().await;
+    let token = server
+        .token("editor --project default --only-symbols")
+        .await;
+    let state = upload(&server, &token, &mapping()).await;
+    assert_eq!(state["state"], "ok", "{state}");
+    let stack = json!([{"class": "x.y", "function": "z", "file": format!("r8-map-id-{MAP_ID}"), "line": 1}]);
+    server.send(&janks(&stack)).await;
+    server
+        .answers(
+            "SELECT mismatched[1] FROM stacks_symbolicated FINAL",
+            MAP_ID,
+        )
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stall_that_names_a_missing_module_is_rejected_alone() {
+    let server = Server::start().await;
+    server.ready().await;
+    let mut batch = janks(&json!([{"module_index": 3, "offset": 16}]));
+    batch["modules"] = json!([{"name": "libshop.so", "build_id": "67e9247c"}]);
+    let receipt = server.send(&batch).await;
+    assert_eq!(
+        receipt.body["rejected"][0]["code"], "unknown_module",
+        "{:?}",
+        receipt.body
+    );
+}

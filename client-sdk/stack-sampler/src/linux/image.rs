@@ -17,6 +17,9 @@ use super::maps::{Mapping, VDSO};
 /// Larger tables are not read. The frames of such a module are unwound by frame pointers.
 const MAX_TABLE_BYTES: u64 = 64 << 20;
 
+/// How much of the start of an image is read from memory if its file is gone: enough for the headers and the build id.
+const START_BYTES: u64 = 64 << 10;
+
 /// How much of the start of an image has to be the same in memory and in the file.
 const COMPARED_BYTES: usize = 4096;
 
@@ -78,6 +81,15 @@ impl Source {
         Some(ReadCache::new(Box::new(file)))
     }
 
+    /// Reads the start of the image from memory. An update may have deleted or replaced the file since the program loaded it.
+    fn open_start(&self) -> Option<Cache> {
+        let mut bytes = vec![0; usize::try_from(self.length.min(START_BYTES)).ok()?];
+        let memory = File::open("/proc/self/mem").ok()?;
+        let read = memory.read_at(&mut bytes, self.address).ok()?;
+        bytes.truncate(read);
+        Some(ReadCache::new(Box::new(Cursor::new(bytes))))
+    }
+
     /// Returns the part of the file that is the image.
     pub(super) fn data<'c>(&self, cache: &'c Cache) -> Data<'c> {
         cache.range(self.start, u64::MAX.saturating_sub(self.start))
@@ -127,11 +139,18 @@ pub(super) struct Image {
 pub(super) type Tables = ExplicitModuleSectionInfo<Vec<u8>>;
 
 impl Image {
-    /// Reads the image behind `mapping`.
+    /// Reads the image behind `mapping`: from its file, or its start from memory. Then there are no tables.
     pub(super) fn read(mapping: &Mapping) -> Option<(Self, Tables)> {
         let source = Source::from_mapping(mapping)?;
-        let cache = source.open()?;
-        let data = source.data(&cache);
+        if let Some(file) = source.open() {
+            let data = source.data(&file);
+            return Self::parse(source, data, mapping);
+        }
+        let start = source.open_start()?;
+        Self::parse(source, start.range(0, START_BYTES), mapping)
+    }
+
+    fn parse(source: Source, data: Data<'_>, mapping: &Mapping) -> Option<(Self, Tables)> {
         let header = Header::parse(data).ok()?;
         let segments = header.program_headers(LittleEndian, data).ok()?;
         let loaded = || {

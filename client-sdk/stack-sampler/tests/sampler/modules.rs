@@ -78,3 +78,50 @@ fn the_code_of_the_kernel_is_unwound() {
     stop.store(true, Ordering::Relaxed);
     watched.thread.join().unwrap();
 }
+
+/// Blocks in a library, or for good if the address is never cleared.
+type Wait = unsafe extern "C" fn(*const AtomicBool);
+
+const LIBRARY: &str = "
+__attribute__((noinline)) void wait_until(volatile char *stop) {
+    while (!*stop) {}
+}
+";
+
+#[test]
+fn a_library_that_was_replaced_while_it_runs_keeps_its_build_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, path) = (
+        folder.path().join("shop.c"),
+        folder.path().join("libshop.so"),
+    );
+    std::fs::write(&source, LIBRARY).unwrap();
+    let compiled = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-fno-omit-frame-pointer"])
+        .args(["-Wl,--build-id=0x0123456789abcdef", "-o"])
+        .args([&path, &source])
+        .status();
+    assert!(compiled.unwrap().success());
+    // SAFETY: loading the library runs no code, and the type is that of `wait_until`.
+    let library = unsafe { Library::new(&path) }.unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let theirs = Arc::clone(&stop);
+    let watched = watch(move || {
+        // SAFETY: as above; the flag outlives the call.
+        unsafe {
+            let wait: Symbol<'_, Wait> = library.get(b"wait_until").unwrap();
+            wait(&raw const *theirs);
+        }
+    });
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "an update").unwrap();
+    let stack = capture_until(&watched.sampler, |stack| {
+        let inner = stack.frames.first();
+        inner.is_some_and(|frame| &*frame.module == "libshop.so")
+    });
+    let frame = stack.frames.first().unwrap();
+    assert_eq!(&*frame.build_id, "0123456789abcdef", "{frame:?}");
+    assert!(frame.offset.is_some(), "{frame:?}");
+    stop.store(true, Ordering::Relaxed);
+    watched.thread.join().unwrap();
+}

@@ -1,5 +1,6 @@
 // Groups of janks as a table: names and numbers come in two answers, for a question has at most three dimensions.
 
+import { api, ask } from '../api/client';
 import { queryTable, valueOf, type TableAnswer, type TableRow } from '../api/query';
 import type { Filters } from '../navigation/filters';
 import type { Where } from './questions';
@@ -45,6 +46,13 @@ export async function jankGroups(
     };
   });
   return { answer, groups };
+}
+
+/** The group that has the stacks of a group now: symbols and rules move stacks. */
+export async function currentGroup(project: string, id: string, signal: AbortSignal): Promise<string> {
+  const path = '/api/v1/projects/{project}/janks/groups/{group}';
+  const current = await ask(api.GET(path, { params: { path: { project, group: id } }, signal }));
+  return current.group_id;
 }
 
 /** The category and the culprit of groups, by their ids. */

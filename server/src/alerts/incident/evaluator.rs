@@ -144,6 +144,7 @@ impl Evaluator {
             }
         };
         let states = self.control.alert_states(row.id).await?;
+        let states = self.follow_moves(row, states, done).await?;
         // Mutes apply at once, unlike rows, which must settle first.
         let real_now = now + SETTLES;
         let mut mutes = self.control.mutes(&row.project, real_now).await?;
@@ -190,7 +191,7 @@ impl Evaluator {
 }
 
 /// Why a rule was not evaluated.
-enum NotEvaluated {
+pub(super) enum NotEvaluated {
     /// To be saved on the rule.
     Rule(String),
     Control(ControlError),

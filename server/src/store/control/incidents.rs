@@ -176,6 +176,17 @@ impl Evaluated {
     }
 }
 
+/// The group of a rule's state that has another key now.
+#[derive(Clone, Debug)]
+pub struct GroupMove {
+    pub rule: Uuid,
+    pub from: JsonText,
+    pub to: JsonText,
+    pub incident: Option<Uuid>,
+    /// The values of the new group by dimension.
+    pub group: BTreeMap<String, String>,
+}
+
 /// A filter of a project's incidents.
 #[derive(Clone, Debug, Default)]
 pub struct IncidentFilter {
@@ -243,7 +254,30 @@ const ACKNOWLEDGE: &str = "
       AND id = $2
       AND acknowledged_at IS NULL";
 
+const MOVE_STATE: &str =
+    "UPDATE alert_states SET group_key = $3 WHERE rule = $1 AND group_key = $2";
+const MOVE_INCIDENT: &str = "UPDATE incidents SET group_key = $2, labels = $3 WHERE id = $1";
+const MOVE_MUTES: &str = "UPDATE mutes SET group_key = $3 WHERE rule = $1 AND group_key = $2";
+const LABELS: &str = "SELECT labels FROM incidents WHERE id = $1";
+
 impl Control {
+    /// Gives a group of a rule another key, together with its open incident and its mutes.
+    pub async fn move_alert_group(&self, moved: GroupMove) -> Result<(), ControlError> {
+        let mut statements = self.begin().await?;
+        let keys = || values![moved.rule, moved.from.as_str(), moved.to.as_str()];
+        statements.execute(MOVE_STATE, keys()).await?;
+        statements.execute(MOVE_MUTES, keys()).await?;
+        if let Some(incident) = moved.incident
+            && let Some(row) = statements.rows(LABELS, values![incident]).await?.first()
+        {
+            let mut labels: BTreeMap<String, String> = row.json("labels")?;
+            labels.extend(moved.group);
+            let values = values![incident, moved.to.as_str(), json!(labels).to_string()];
+            statements.execute(MOVE_INCIDENT, values).await?;
+        }
+        statements.commit(Notice::Silent).await
+    }
+
     /// Returns the states of the groups that are not ok.
     pub async fn alert_states(&self, rule: Uuid) -> Result<Vec<AlertState>, ControlError> {
         self.records(STATES, values![rule], AlertState::read).await

@@ -110,6 +110,13 @@ const TOUCH: &str = "
     UPDATE symbol_files SET last_used_at = $3
     WHERE project = $1 AND id = $2 AND COALESCE(last_used_at, 0) < $3";
 
+const UNUSED: &str = "
+    SELECT id, project FROM symbol_files
+    WHERE uploaded_at < $1 AND COALESCE(last_used_at, 0) < $1
+    ORDER BY id LIMIT $2";
+const IDS_OF: &str = "
+    SELECT DISTINCT symbol_id FROM symbol_builds WHERE project = $1 AND file = $2 ORDER BY 1 LIMIT $3";
+
 /// The maximum number of builds that lists show of one file.
 const SHOWN_BUILDS: i64 = 50;
 
@@ -267,6 +274,31 @@ impl Control {
             })
             .await?;
         Ok(is_unused.then_some(content))
+    }
+
+    /// Returns the files, with their projects, that were uploaded and last used before a time.
+    pub async fn unused_symbol_files(
+        &self,
+        before: UnixTime,
+        most: u32,
+    ) -> Result<Vec<(Uuid, String)>, ControlError> {
+        let values = values![before, i64::from(most)];
+        self.records(UNUSED, values, |row| {
+            Ok((row.id("id")?, row.get("project")?))
+        })
+        .await
+    }
+
+    /// Returns the ids of all builds of a file.
+    pub async fn ids_of_symbol_file(
+        &self,
+        project: &str,
+        file: Uuid,
+        most: u32,
+    ) -> Result<Vec<String>, ControlError> {
+        let values = values![project, file, i64::from(most)];
+        self.records(IDS_OF, values, |row| row.get("symbol_id"))
+            .await
     }
 
     /// Returns the size of all files of a project.

@@ -64,6 +64,8 @@ struct StackRow {
     #[expect(dead_code, reason = "the columns of a frame come together")]
     build_ids: Vec<String>,
     lines: Vec<u32>,
+    #[expect(dead_code, reason = "the columns of a frame come together")]
+    columns: Vec<u32>,
     offsets: Vec<u64>,
     origins: Vec<u8>,
 }

@@ -1,0 +1,60 @@
+//! Deletes symbol files that no stored stack needs any longer.
+
+use std::time::Duration;
+
+use super::store::{StoreError, SymbolStore};
+use crate::clock::UnixTime;
+use crate::store::control::{Actor, Control, ControlError};
+use crate::store::{ClickHouse, Failure};
+
+/// The maximum number of files that are looked at in one sweep.
+const MOST_FILES: u32 = 1_000;
+/// The maximum number of builds of one file.
+const MOST_IDS: u32 = 100_000;
+/// The number of ids in one query for the stacks that need them.
+const IDS: usize = 500;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("ClickHouse: {0}")]
+    ClickHouse(#[from] Failure),
+}
+
+/// Deletes the files that were neither uploaded nor used within `keep` before `now` and that no stored stack needs. Returns their number.
+pub async fn delete_unused_files(
+    control: &Control,
+    clickhouse: &ClickHouse,
+    store: &SymbolStore,
+    (keep, now): (Duration, UnixTime),
+) -> Result<usize, SweepError> {
+    let actor = Actor::system("retention");
+    let mut deleted = 0;
+    for (file, project) in control.unused_symbol_files(now - keep, MOST_FILES).await? {
+        let ids = control.ids_of_symbol_file(&project, file, MOST_IDS).await?;
+        let mut is_needed = false;
+        for ids in ids.chunks(IDS) {
+            let stacks = clickhouse.stacks_that_need(&project, ids, 0, 1);
+            is_needed |= !stacks.await?.is_empty();
+        }
+        if is_needed {
+            // The next sweeps need not look at it.
+            control.touch_symbol_file(&project, file, now).await?;
+            continue;
+        }
+        match control
+            .remove_symbol_file(&project, file, &actor, now)
+            .await
+        {
+            Ok(Some(content)) => store.drop_file(&project, &content).await?,
+            // Another file has the same content, or the file was removed meanwhile.
+            Ok(None) | Err(ControlError::NotFound) => {}
+            Err(error) => return Err(error.into()),
+        }
+        deleted += 1;
+    }
+    Ok(deleted)
+}
