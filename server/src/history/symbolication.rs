@@ -4,10 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use unjank_protocol::Frame;
+
 use super::reclassifier::{Reclassifier, classify};
 use crate::recent::ArrivedStack;
-use crate::stacks::RuleSet;
+use crate::stacks::{RuleSet, SymbolNeed};
 use crate::store::{Failure, StoredStack, SymbolicatedStack};
+use crate::symbols::ReadableStack;
 
 /// The number of stacks that are symbolicated at once.
 const PIECE: u32 = 500;
@@ -139,7 +142,7 @@ impl Reclassifier {
         &self,
         project: &str,
         rules: &Arc<RuleSet>,
-        mut stacks: Vec<StoredStack>,
+        stacks: Vec<StoredStack>,
     ) -> Result<(), Failure> {
         if stacks.is_empty() {
             return Ok(());
@@ -150,6 +153,7 @@ impl Reclassifier {
         let readable = readable
             .await
             .map_err(|error| Failure::Later(error.to_string()))?;
+        let (mut stacks, readable) = without_system(rules, stacks, readable).await?;
         let now = self.clock.now();
         let rows: Vec<SymbolicatedStack<'_>> = stacks
             .iter()
@@ -179,4 +183,31 @@ impl Reclassifier {
         }
         Ok(())
     }
+}
+
+/// Removes the builds of the system's libraries from those that are missing.
+async fn without_system(
+    rules: &Arc<RuleSet>,
+    stacks: Vec<StoredStack>,
+    mut readable: Vec<ReadableStack>,
+) -> Result<(Vec<StoredStack>, Vec<ReadableStack>), Failure> {
+    let rules = Arc::clone(rules);
+    let work = move || {
+        for (stack, readable) in stacks.iter().zip(&mut readable) {
+            forget_system(&rules, &stack.frames, &mut readable.missing);
+        }
+        (stacks, readable)
+    };
+    let work = tokio::task::spawn_blocking(work).await;
+    work.map_err(|error| Failure::Later(error.to_string()))
+}
+
+/// Removes the builds that only ignored frames need: nobody uploads the symbols of the system's libraries.
+fn forget_system(rules: &RuleSet, frames: &[Frame<'_>], missing: &mut Vec<String>) {
+    missing.retain(|id| {
+        let needs =
+            |frame: &&Frame<'_>| SymbolNeed::of(frame).is_some_and(|need| need.id.as_str() == id);
+        let mut frames = frames.iter().filter(needs);
+        frames.any(|frame| !rules.rules().ignores(frame))
+    });
 }

@@ -131,6 +131,13 @@ impl Rules {
         Class::new(frames, &walk(self, frames))
     }
 
+    /// Whether a rule says to ignore a frame: it belongs to the system, a language or a library.
+    #[must_use]
+    pub fn ignores(&self, frame: &Frame<'_>) -> bool {
+        let rule = self.first(&Names::new(frame));
+        rule.is_some_and(|rule| rule.means == Means::Ignore)
+    }
+
     /// Classifies a stack like [`Self::classify`]. Returns `None` if slow rules have not finished by `end`.
     #[must_use]
     pub fn classify_until(&self, frames: &[Frame<'_>], end: Instant) -> Option<Class> {

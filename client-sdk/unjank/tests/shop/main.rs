@@ -3,6 +3,8 @@
 
 mod compare;
 mod server;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod shipped;
 
 use std::path::Path;
 use std::process::Command;
@@ -36,7 +38,11 @@ means = "in_app"
 "#;
 
 fn shop(server: &Server, data_dir: &Path) -> Value {
-    let output = Command::new(program("examples/shop"))
+    run_shop(&program("examples/shop"), server, data_dir)
+}
+
+fn run_shop(shop: &Path, server: &Server, data_dir: &Path) -> Value {
+    let output = Command::new(shop)
         .args(["--server", &server.url(), "--key", "demo", "--data-dir"])
         .arg(data_dir)
         .output()

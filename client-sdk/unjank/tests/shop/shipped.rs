@@ -1,0 +1,112 @@
+//! The example as apps are shipped: optimized at link time, without unwinding, and stripped of all names.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::server::{Server, program};
+use crate::{RULES, run_shop};
+
+/// The stalls of the shop: the title, and the function, file and line to which the stack leads.
+const STALLS: &str = "
+    SELECT DISTINCT culprit FROM janks
+    INNER JOIN stack_class_current AS class ON class.stack_hash = janks.stack_hash AND class.project = janks.project
+    ORDER BY culprit";
+const CULPRITS: &str =
+    "shop::stalls::parse_catalog\nshop::stalls::save_order\nshop::stalls::wait_for_cache";
+/// The number of stalls whose stacks name the function of the shop with its file and a line in it.
+const LINES: &str = "
+    SELECT count() FROM janks
+    INNER JOIN (SELECT * FROM stacks_symbolicated FINAL) AS stack ON stack.stack_hash = janks.stack_hash
+    WHERE arrayExists((function, file, line) -> startsWith(function, 'shop::stalls::')
+        AND endsWith(file, 'examples/shop/stalls.rs') AND line BETWEEN 12 AND 75,
+        frames.function, frames.file, frames.line)";
+
+struct Shipped {
+    /// With the names, as the build writes it.
+    built: PathBuf,
+    /// As users get it.
+    stripped: PathBuf,
+}
+
+fn ship(folder: &Path) -> Shipped {
+    let built = Command::new(env!("CARGO"))
+        .args(["rustc", "--quiet", "--locked", "--profile", "shipped"])
+        .args(["-p", "unjank", "--example", "shop", "--"])
+        .args(["-C", "link-arg=-Wl,--build-id=sha1"])
+        .status()
+        .unwrap();
+    assert!(built.success());
+    let target = program("unjank")
+        .parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .to_owned();
+    let built = target.join("shipped/examples/shop");
+    let stripped = folder.join("shop");
+    let strip = Command::new("strip")
+        .arg("-o")
+        .args([&stripped, &built])
+        .status();
+    assert!(
+        strip
+            .expect("`strip` is missing: install binutils")
+            .success()
+    );
+    Shipped { built, stripped }
+}
+
+fn upload(server: &Server, file: &Path) {
+    let token = server.command(&[
+        "token",
+        "create",
+        "--name",
+        "build",
+        "--role",
+        "editor",
+        "--project",
+        "default",
+        "--only-symbols",
+    ]);
+    let output = Command::new(program("unjank"))
+        .args(["symbols", "upload"])
+        .arg(file)
+        .args(["--server", &server.url(), "--project", "default"])
+        .env(
+            "UNJANK_TOKEN",
+            token.lines().last().unwrap_or_default().trim(),
+        )
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn stalls_of_a_stripped_program_have_function_file_and_line_in_both_orders() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = ship(folder.path());
+    let server = Server::start(RULES);
+
+    // Stalls first: they are one nameless group each, until the file arrives.
+    let truth: Value = run_shop(&shop.stripped, &server, &folder.path().join("first"));
+    assert_eq!(truth["sent"], true, "{truth}");
+    server.wait("stalls without names", || server.sql(STALLS) == "shop");
+    upload(&server, &shop.built);
+    server.wait("names of stored stalls", || server.sql(STALLS) == CULPRITS);
+    assert_eq!(server.sql(LINES), "3");
+    // Each stall has several samples, at other addresses of the same functions.
+    let samples = "SELECT count() > 3, uniqExact(culprit) FROM stack_class_current";
+    assert_eq!(server.sql(samples), "1\t3");
+
+    // File first: the stalls of another install are readable when they arrive.
+    let truth = run_shop(&shop.stripped, &server, &folder.path().join("second"));
+    assert_eq!(truth["sent"], true, "{truth}");
+    server.wait("names of new stalls", || server.sql(LINES) == "6");
+    assert_eq!(server.sql(STALLS), CULPRITS);
+}
