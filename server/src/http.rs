@@ -43,6 +43,7 @@ mod scrubbing;
 mod session;
 mod stalled_writes;
 mod storage;
+mod symbol_files;
 mod symbol_uploads;
 mod traces;
 mod web;
@@ -169,6 +170,7 @@ fn management() -> Router<Arc<App>> {
         .merge(alerts())
         .merge(questions())
         .merge(notifying())
+        .merge(symbols())
         .fallback(|| async { Problem::not_found() })
         // Some answers contain secrets that are shown once. The others are for one person.
         .layer(SetResponseHeaderLayer::if_not_present(
@@ -197,6 +199,27 @@ fn symbol_uploads() -> Router<Arc<App>> {
         )
         .fallback(symbol_uploads::unsupported)
         .layer(limit)
+}
+
+/// The symbol files of a project, and the builds without them.
+fn symbols() -> Router<Arc<App>> {
+    Router::new()
+        .route(
+            "/projects/{project}/symbols/files",
+            get(symbol_files::files),
+        )
+        .route(
+            "/projects/{project}/symbols/files/{file}",
+            delete(symbol_files::remove),
+        )
+        .route(
+            "/projects/{project}/symbols/missing",
+            get(symbol_files::missing),
+        )
+        .route(
+            "/projects/{project}/symbols/check",
+            get(symbol_files::check),
+        )
 }
 
 /// Users, their logins, and the audit log.

@@ -17,7 +17,7 @@ use super::{
     account, admin, alert_preview, alert_rules, api_tokens, audit, books, channels, config_preview,
     configurations, device_keys, erasures, exports, incidents, ingest, ingest_keys, janks, mutes,
     notifications, ofrep, openid_connect, people, projects, query, remote_config, rules, scrubbing,
-    session, storage, traces,
+    session, storage, symbol_files, traces,
 };
 use crate::remote_config::Fault;
 
@@ -137,6 +137,10 @@ use crate::remote_config::Fault;
         notifications::list,
         notifications::retry,
         notifications::digest,
+        symbol_files::files,
+        symbol_files::remove,
+        symbol_files::missing,
+        symbol_files::check,
         admin::healthz,
         admin::readyz,
         get,

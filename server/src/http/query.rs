@@ -11,7 +11,7 @@ use serde::Serialize;
 use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 
-pub(super) use self::ask::{QueryParameters, QueryString};
+pub(super) use self::ask::{QueryParameters, QueryString, time};
 use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
 use super::roles::Viewer;

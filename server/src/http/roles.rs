@@ -27,6 +27,8 @@ pub(super) struct Viewer(pub(super) Member);
 pub(super) struct Editor(pub(super) Member);
 /// A caller who may change keys and members.
 pub(super) struct Admin(pub(super) Member);
+/// A caller who may read the project, or a token that is only for its symbol files.
+pub(super) struct SymbolReader(pub(super) Member);
 /// A token that may upload symbol files, whatever its scope.
 pub(super) struct Uploader {
     pub(super) actor: Actor,
@@ -163,6 +165,15 @@ async fn person(parts: &Parts, app: &App) -> Result<Person, Problem> {
 /// Checks the role of the caller. A caller without access to a project does not learn whether the project exists.
 async fn member(parts: &mut Parts, app: &App, needed: Role) -> Result<Member, Problem> {
     let principal = Principal::from_request(parts, app).await?;
+    member_as(principal, parts, app, needed).await
+}
+
+async fn member_as(
+    principal: Principal,
+    parts: &mut Parts,
+    app: &App,
+    needed: Role,
+) -> Result<Member, Problem> {
     let Path(path): Path<HashMap<String, String>> = Path::from_request_parts(parts, &())
         .await
         .map_err(|_| Problem::not_found())?;
@@ -213,6 +224,19 @@ impl FromRequestParts<Arc<App>> for Admin {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         member(parts, app, Role::Admin).await.map(Self)
+    }
+}
+
+impl FromRequestParts<Arc<App>> for SymbolReader {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let principal = match parts.headers.get(AUTHORIZATION) {
+            Some(header) => Principal::of_token(header, app).await?,
+            None => Principal::from_request(parts, app).await?,
+        };
+        let member = member_as(principal, parts, app, Role::Viewer).await;
+        member.map(Self)
     }
 }
 
@@ -276,6 +300,10 @@ impl Refuses for Viewer {
         "control_unavailable",
         "role",
     ];
+}
+
+impl Refuses for SymbolReader {
+    const CODES: &'static [&'static str] = Viewer::CODES;
 }
 
 impl Refuses for Editor {

@@ -202,6 +202,7 @@ fn dif(file: &SymbolFile) -> Value {
         "symbolType": text(|build| &build.format),
         "size": file.bytes,
         "sha1": file.checksum,
+        "replaces": file.replaces,
         "headers": {},
         "data": {},
     })

@@ -78,7 +78,7 @@ pub use self::secrets::{Hidden, SecretHash};
 pub use self::sessions::{NewSession, Rotation, Session, TokenExchange};
 pub use self::signal_quotas::SignalQuotas;
 pub use self::storage::{KeepDays, Storage};
-pub use self::symbol_files::{Build, NewSymbolFile, SymbolFile, UsableBuild};
+pub use self::symbol_files::{Build, NewSymbolFile, SymbolFile, SymbolFileFilter, UsableBuild};
 pub use self::users::{NewUser, TokensOfUser, User};
 
 use tokio::sync::watch;

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use sha1::Digest;
 use tokio::io::AsyncWriteExt;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 use unjank_symbols::{Found, SymbolId};
+use uuid::Uuid;
 
 use super::MAX_FILE_BYTES;
 use super::lookups::Lookups;
@@ -91,6 +92,8 @@ pub struct Assemblies {
     /// The maximum size of all files of a project.
     max_project_bytes: u64,
     board: Mutex<Board>,
+    /// Held while a file and its row are added or removed, so that the removal of a file does not delete the content of a new one.
+    changing: AsyncMutex<()>,
     queue: mpsc::Sender<AssemblyRequest>,
     requests: Mutex<Option<mpsc::Receiver<AssemblyRequest>>>,
 }
@@ -104,6 +107,7 @@ impl Assemblies {
             clock,
             max_project_bytes,
             board: Mutex::default(),
+            changing: AsyncMutex::default(),
             queue,
             requests: Mutex::new(Some(requests)),
         }
@@ -123,6 +127,28 @@ impl Assemblies {
     #[must_use]
     pub fn store(&self) -> &SymbolStore {
         &self.lookups.store
+    }
+
+    /// The maximum size of all files of a project.
+    #[must_use]
+    pub fn max_project_bytes(&self) -> u64 {
+        self.max_project_bytes
+    }
+
+    /// Removes a file, and its content if no other file has the same.
+    pub async fn remove(
+        &self,
+        project: &str,
+        file: Uuid,
+        actor: &Actor,
+    ) -> Result<(), AssembleError> {
+        let _changing = self.changing.lock().await;
+        let now = self.clock.now();
+        let removed = self.control().remove_symbol_file(project, file, actor, now);
+        if let Some(content) = removed.await? {
+            self.store().drop_file(project, &content).await?;
+        }
+        Ok(())
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {
@@ -258,6 +284,7 @@ impl Assemblies {
             converted.await?;
         }
         let store = self.store();
+        let _changing = self.changing.lock().await;
         store.put_file(&request.project, &content, &path).await?;
         let new = NewSymbolFile {
             checksum: request.checksum.clone(),

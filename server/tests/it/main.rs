@@ -63,6 +63,7 @@ mod signal_quotas;
 mod stacks;
 mod story;
 mod symbols;
+mod symbols_api;
 mod traces;
 mod two_servers;
 mod wait;

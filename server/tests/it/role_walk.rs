@@ -99,6 +99,10 @@ admin POST /api/v1/projects/default/channels/00000000-0000-0000-0000-00000000000
 viewer GET /api/v1/projects/default/notifications
 editor POST /api/v1/projects/default/notifications/00000000-0000-0000-0000-000000000000/retry
 viewer GET /api/v1/projects/default/digest
+viewer GET /api/v1/projects/default/symbols/files
+editor DELETE /api/v1/projects/default/symbols/files/00000000-0000-0000-0000-000000000000
+viewer GET /api/v1/projects/default/symbols/missing
+viewer GET /api/v1/projects/default/symbols/check
 ";
 
 /// Routes that are public or require only a login.

@@ -6,7 +6,7 @@ use sha1::{Digest, Sha1};
 
 use crate::server::{Answer, Server, batch};
 
-const MAP_ID: &str = "5a7d1b0c9e8f70615243342516078f9eadbccbda0f1e2d3c4b5a69788796a5b4";
+pub(crate) const MAP_ID: &str = "5a7d1b0c9e8f70615243342516078f9eadbccbda0f1e2d3c4b5a69788796a5b4";
 
 /// A mapping as R8 writes it: `sum` was inlined into `pay`.
 pub(crate) fn mapping() -> Vec<u8> {

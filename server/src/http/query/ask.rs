@@ -69,7 +69,7 @@ fn yes_or_no(name: &str, value: &str) -> Result<bool, Problem> {
 }
 
 /// Parses a time, to the microsecond. Years before 1970 or after 2099 are mistakes.
-fn time(name: &str, value: &str) -> Result<UnixTime, Problem> {
+pub(in crate::http) fn time(name: &str, value: &str) -> Result<UnixTime, Problem> {
     const END: UnixTime = UnixTime::from_secs(4_102_444_800);
     Timestamp::parse(value)
         .map(UnixTime::from)

@@ -1,7 +1,7 @@
 //! Symbol files and the builds they belong to. The content is in the symbol store, under its SHA-256.
 
 use serde_json::json;
-use unjank_symbols::Found;
+use unjank_symbols::{Found, SymbolId};
 use uuid::Uuid;
 
 use super::Control;
@@ -24,7 +24,21 @@ pub struct SymbolFile {
     pub uploaded_at: UnixTime,
     pub uploaded_by: String,
     pub last_used_at: Option<UnixTime>,
+    /// The first builds of the file.
     pub builds: Vec<Build>,
+    /// The number of all builds of the file.
+    pub builds_total: u64,
+    /// The number of older files with the same id and the same kind of content, which this file replaces.
+    pub replaces: u64,
+}
+
+/// Selects files of a project, the latest first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SymbolFileFilter<'f> {
+    /// Only files with symbols of this build. Only this build of them is returned.
+    pub symbol_id: Option<&'f SymbolId>,
+    /// Only files from before this one.
+    pub before: Option<Uuid>,
 }
 
 /// A build that a file belongs to.
@@ -56,9 +70,19 @@ pub struct NewSymbolFile {
     pub found: Vec<Found>,
 }
 
+// A program and its separate debug file share an id, so only files with the same content count as replaced. Scripts that did not change keep
+// their id, so every bundle has ids of earlier bundles.
 macro_rules! columns {
     () => {
-        "id, checksum, content, name, bytes, uploaded_at, uploaded_by, last_used_at"
+        "id, checksum, content, name, bytes, uploaded_at, uploaded_by, last_used_at,
+         (SELECT COUNT(*) FROM symbol_builds b WHERE b.file = symbol_files.id AND b.is_main) AS builds_total,
+         (SELECT COUNT(DISTINCT o.file)
+          FROM symbol_builds b
+          JOIN symbol_builds o ON o.project = b.project AND o.symbol_id = b.symbol_id AND o.file <> b.file
+          JOIN symbol_files f ON f.id = o.file
+          WHERE b.file = symbol_files.id AND f.revision < symbol_files.revision
+            AND b.has_functions AND b.format <> 'source_map'
+            AND o.has_functions AND o.format = b.format AND o.has_lines = b.has_lines) AS replaces"
     };
 }
 
@@ -70,11 +94,16 @@ const BY_CHECKSUM: &str = concat!(
 const LIST: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM symbol_files WHERE project = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+    " FROM symbol_files WHERE project = $1 AND id < $2
+        AND ($4 = '' OR id IN (SELECT file FROM symbol_builds WHERE project = $1 AND symbol_id = $4))
+      ORDER BY id DESC LIMIT $3"
 );
 const BUILDS: &str = "
     SELECT symbol_id, format, arch, name, has_functions, has_lines
     FROM symbol_builds WHERE file = $1 AND is_main ORDER BY place LIMIT $2";
+const BUILDS_WITH_ID: &str = "
+    SELECT symbol_id, format, arch, name, has_functions, has_lines
+    FROM symbol_builds WHERE file = $1 AND symbol_id = $3 ORDER BY place LIMIT $2";
 const NEXT_REVISION: &str = "
     UPDATE projects SET symbols_revision = symbols_revision + 1 WHERE id = $1
     RETURNING symbols_revision";
@@ -86,6 +115,15 @@ const INSERT_BUILD: &str = "
     INSERT INTO symbol_builds (file, project, symbol_id, is_main, place, format, arch, name, has_functions, has_lines)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
     ON CONFLICT DO NOTHING";
+/// The best of the other files with an id of this one gets the new revision, so that stored stacks are repaired with it.
+const SUCCEED: &str = "
+    UPDATE symbol_files SET revision = $3 WHERE id = (
+        SELECT f.id
+        FROM symbol_builds b
+        JOIN symbol_builds o ON o.project = b.project AND o.symbol_id = b.symbol_id AND o.file <> b.file
+        JOIN symbol_files f ON f.id = o.file
+        WHERE b.project = $1 AND b.file = $2 AND o.has_functions
+        ORDER BY o.has_lines DESC, f.revision DESC LIMIT 1)";
 const REMOVE_BUILDS: &str = "DELETE FROM symbol_builds WHERE project = $1 AND file = $2";
 const REMOVE: &str = "
     DELETE FROM symbol_files WHERE project = $1 AND id = $2 RETURNING checksum, content, name";
@@ -98,6 +136,10 @@ const USABLE: &str = "
     FROM symbol_builds b JOIN symbol_files f ON f.id = b.file
     WHERE b.project = $1 AND b.symbol_id = $2 AND b.has_functions
     ORDER BY b.has_lines DESC, f.revision DESC LIMIT 1";
+const IDS_WITHOUT_LINES: &str = "
+    SELECT symbol_id FROM symbol_builds WHERE project = $1 AND has_functions
+    GROUP BY symbol_id HAVING MAX(CASE WHEN has_lines THEN 1 ELSE 0 END) = 0
+    ORDER BY symbol_id LIMIT $2";
 const IDS_SINCE: &str = "
     SELECT DISTINCT b.symbol_id AS symbol_id
     FROM symbol_builds b JOIN symbol_files f ON f.id = b.file
@@ -132,6 +174,8 @@ impl SymbolFile {
             uploaded_by: row.get("uploaded_by")?,
             last_used_at: row.get("last_used_at")?,
             builds: Vec::new(),
+            builds_total: unsigned(row, "builds_total")?,
+            replaces: unsigned(row, "replaces")?,
         })
     }
 }
@@ -206,12 +250,22 @@ impl Control {
             .filter_map(|found| Some(found.ids.first()?.as_str()))
             .take(10)
             .collect();
+        let added = change.row(BY_CHECKSUM, values![project, new.checksum.as_str()]);
+        let replaces = match added.await? {
+            Some(row) => unsigned(&row, "replaces")?,
+            None => 0,
+        };
+        let mut detail =
+            json!({"name": new.name, "bytes": new.bytes, "builds": new.found.len(), "ids": ids});
+        if replaces > 0 {
+            detail["replaces"] = json!(replaces);
+        }
         change
             .commit(Entry {
                 action: Action::SymbolFileAdded,
                 project: Some(project),
                 subject: &id.to_string(),
-                detail: json!({"name": new.name, "bytes": new.bytes, "builds": new.found.len(), "ids": ids}),
+                detail,
             })
             .await?;
         self.symbol_file(project, &new.checksum).await
@@ -224,32 +278,45 @@ impl Control {
         checksum: &str,
     ) -> Result<SymbolFile, ControlError> {
         let row = self.row(BY_CHECKSUM, values![project, checksum]).await?;
-        self.with_builds(SymbolFile::read(&row)?).await
+        self.with_builds(SymbolFile::read(&row)?, None).await
     }
 
-    /// Returns the files of a project, the latest first, from before `before`.
+    /// Returns the files of a project, the latest first.
     pub async fn symbol_files(
         &self,
         project: &str,
-        before: Option<Uuid>,
+        filter: SymbolFileFilter<'_>,
         most: u32,
     ) -> Result<Vec<SymbolFile>, ControlError> {
-        let before = before.unwrap_or(Uuid::max());
-        let values = values![project, before, i64::from(most)];
+        let before = filter.before.unwrap_or(Uuid::max());
+        let symbol_id = filter.symbol_id.map_or("", SymbolId::as_str);
+        let values = values![project, before, i64::from(most), symbol_id];
         let mut files = Vec::new();
         for file in self.records(LIST, values, SymbolFile::read).await? {
-            files.push(self.with_builds(file).await?);
+            files.push(self.with_builds(file, filter.symbol_id).await?);
         }
         Ok(files)
     }
 
-    async fn with_builds(&self, mut file: SymbolFile) -> Result<SymbolFile, ControlError> {
-        let values = values![file.id, SHOWN_BUILDS];
-        file.builds = self.records(BUILDS, values, Build::read).await?;
+    async fn with_builds(
+        &self,
+        mut file: SymbolFile,
+        only: Option<&SymbolId>,
+    ) -> Result<SymbolFile, ControlError> {
+        let mut values = values![file.id, SHOWN_BUILDS];
+        let sql = match only {
+            Some(id) => {
+                values.extend(values![id.as_str()]);
+                BUILDS_WITH_ID
+            }
+            None => BUILDS,
+        };
+        file.builds = self.records(sql, values, Build::read).await?;
         Ok(file)
     }
 
-    /// Removes a file. Returns its content, unless another file of the project has the same.
+    /// Removes a file. Returns its content, unless another file of the project has the same. The project gets a new revision, so that the
+    /// file is no longer used.
     pub async fn remove_symbol_file(
         &self,
         project: &str,
@@ -258,6 +325,11 @@ impl Control {
         at: UnixTime,
     ) -> Result<Option<String>, ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
+        let row = change.row(NEXT_REVISION, values![project]).await?;
+        let revision: i64 = row.ok_or(ControlError::NotFound)?.get("symbols_revision")?;
+        change
+            .execute(SUCCEED, values![project, id, revision])
+            .await?;
         change.execute(REMOVE_BUILDS, values![project, id]).await?;
         let removed = change.row(REMOVE, values![project, id]).await?;
         let removed = removed.ok_or(ControlError::NotFound)?;
@@ -334,6 +406,17 @@ impl Control {
     ) -> Result<Vec<String>, ControlError> {
         let values = values![project, signed(after), signed(last), i64::from(most)];
         self.records(IDS_SINCE, values, |row| row.get("symbol_id"))
+            .await
+    }
+
+    /// Returns the ids of the builds whose files have names of functions, but no lines.
+    pub async fn symbol_ids_without_lines(
+        &self,
+        project: &str,
+        most: u32,
+    ) -> Result<Vec<String>, ControlError> {
+        let values = values![project, i64::from(most)];
+        self.records(IDS_WITHOUT_LINES, values, |row| row.get("symbol_id"))
             .await
     }
 
