@@ -17,6 +17,7 @@ mod server;
 mod sql;
 mod store_in_use;
 mod symbol_parser;
+mod symbols;
 mod token;
 mod user;
 
@@ -78,6 +79,7 @@ enum Command {
     Erase(erase::EraseArgs),
     Export(Box<export::ExportArgs>),
     Rollups(rollups::RollupsArgs),
+    Symbols(symbols::SymbolsArgs),
     /// Create, list and revoke API tokens.
     Token(token::TokenArgs),
     /// Print the API document (OpenAPI 3.1). A server returns the same document at `/openapi.json`.
@@ -89,9 +91,10 @@ enum Command {
 /// Runs the command and turns its result into an exit code.
 pub fn run(cli: Cli) -> ExitCode {
     let Cli { shared, command } = cli;
-    // For `compare`, exit code 1 means that the gate failed.
+    // For `compare`, exit code 1 means that the gate failed. For `symbols`, it means that a file is missing.
     let failure = match &command {
         Command::Compare(_) => compare::NOT_COMPARED,
+        Command::Symbols(_) => symbols::FAILED,
         _ => 1,
     };
     if let Err(error) = start_logging(&shared) {
@@ -118,6 +121,9 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Export(export) => export::run(&shared, &export),
         Command::Rollups(rollups) => {
             return rollups::run(&shared, &rollups).unwrap_or_else(|error| fail(&error, failure));
+        }
+        Command::Symbols(symbols) => {
+            return symbols::run(&symbols).unwrap_or_else(|error| fail(&error, failure));
         }
         Command::Token(token) => token::run(&shared, &token),
         Command::Openapi => openapi::run(std::io::stdout().lock()),

@@ -1,6 +1,7 @@
 //! All metrics of the server, each declared once. Labels have a closed set of values.
 
 mod freshness;
+mod symbols;
 
 use prometheus::{
     Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
@@ -8,6 +9,7 @@ use prometheus::{
 };
 
 pub use self::freshness::{Delays, Freshness};
+pub use self::symbols::{StackOutcome, SymbolMetrics};
 
 /// All metrics, in their own registry: two servers in one process do not mix.
 pub struct Metrics {
@@ -19,6 +21,7 @@ pub struct Metrics {
     pub books: BooksMetrics,
     pub alerts: AlertMetrics,
     pub notifications: NotificationMetrics,
+    pub symbols: SymbolMetrics,
     pub engine_restarts: IntCounter,
 }
 
@@ -412,6 +415,7 @@ impl Metrics {
             alerts: AlertMetrics::new(&make),
             reclassification: ReclassificationMetrics::new(&make),
             notifications: NotificationMetrics::new(&make),
+            symbols: SymbolMetrics::new(&make),
             engine_restarts: make.counter(
                 "unjank_engine_restarts_total",
                 "Restarts of the embedded engine.",

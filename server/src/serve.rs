@@ -264,7 +264,7 @@ async fn open(
     };
     let notifier = notifier::open(settings, inputs)?;
     Ok(App {
-        symbols: symbols::open(shared, settings, &control, &clock)?,
+        symbols: symbols::open(shared, settings, &control, (&clock, &metrics.symbols))?,
         symbol_uploads: Shares::new(symbols::UPLOADS, symbols::UPLOADS.div_ceil(2)),
         notifier: Arc::new(notifier),
         channel_tests: Throttle::default(),

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::progress::ProgressBoard;
 use crate::clock::{Clock, UnixTime};
 use crate::control::Access;
+use crate::metrics::SymbolMetrics;
 use crate::recent::ArrivedStacks;
 use crate::stacks::{RuleSet, needs_symbols};
 use crate::store::control::Control;
@@ -55,6 +56,7 @@ pub struct Reclassifier {
     pub waits: Waits,
     pub control: Control,
     pub symbolicator: Symbolicator,
+    pub metrics: SymbolMetrics,
     /// New stacks that wait for symbolication.
     pub arrived: Arc<ArrivedStacks>,
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use unjank_protocol::Frame;
 
 use super::reclassifier::{Reclassifier, classify};
+use crate::clock::UnixTime;
+use crate::metrics::StackOutcome;
 use crate::recent::ArrivedStack;
 use crate::stacks::{RuleSet, SymbolNeed};
 use crate::store::{Failure, StoredStack, SymbolicatedStack};
@@ -169,6 +171,14 @@ impl Reclassifier {
             })
             .collect();
         self.clickhouse.insert_symbolicated(project, &rows).await?;
+        let is_new = |stack: &StoredStack| stack.symbolicated_at == UnixTime::default();
+        for (_, readable) in stacks
+            .iter()
+            .zip(&readable)
+            .filter(|(stack, _)| is_new(stack))
+        {
+            self.metrics.count_stack(outcome(readable));
+        }
         for (stack, readable) in stacks.iter_mut().zip(readable) {
             if !readable.frames.is_empty() {
                 stack.frames = readable.frames;
@@ -210,4 +220,15 @@ fn forget_system(rules: &RuleSet, frames: &[Frame<'_>], missing: &mut Vec<String
         let mut frames = frames.iter().filter(needs);
         frames.any(|frame| !rules.rules().ignores(frame))
     });
+}
+
+/// What became of a stack. A missing file is more common than a wrong one, so it comes first.
+fn outcome(stack: &ReadableStack) -> StackOutcome {
+    if !stack.missing.is_empty() {
+        StackOutcome::Missing
+    } else if !stack.mismatched.is_empty() {
+        StackOutcome::Mismatched
+    } else {
+        StackOutcome::Readable
+    }
 }

@@ -116,6 +116,7 @@ pub(super) fn reclassifier(app: &App, settings: &Serve) -> Reclassifier {
         symbolicator: Symbolicator {
             lookups: app.symbols.lookups(),
         },
+        metrics: app.metrics.symbols.clone(),
         arrived: Arc::clone(&app.intake.arrived_stacks),
         waits: Waits {
             first: then.min(Duration::from_secs(120)),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
+use crate::metrics::SymbolMetrics;
 use crate::store::control::Control;
 use crate::symbols::{Assemblies, Lookups, Parser, SymbolStore};
 use crate::task::Tasks;
@@ -21,7 +22,7 @@ pub(super) fn open(
     shared: &Shared,
     settings: &Serve,
     control: &Control,
-    clock: &Clock,
+    (clock, metrics): (&Clock, &SymbolMetrics),
 ) -> anyhow::Result<Arc<Assemblies>> {
     let settings = &settings.symbols;
     let store = match &settings.symbols_url {
@@ -40,6 +41,11 @@ pub(super) fn open(
         Arc::new(parser),
         (control.clone(), clock.clone()),
     )?;
-    let assemblies = Assemblies::new(Arc::new(lookups), clock.clone(), settings.symbols_max_bytes);
+    let assemblies = Assemblies::new(
+        Arc::new(lookups),
+        clock.clone(),
+        settings.symbols_max_bytes,
+        metrics.clone(),
+    );
     Ok(Arc::new(assemblies))
 }

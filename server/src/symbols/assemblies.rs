@@ -18,6 +18,7 @@ use super::lookups::Lookups;
 use super::parser::ParserError;
 use super::store::{StoreError, SymbolStore};
 use crate::clock::Clock;
+use crate::metrics::SymbolMetrics;
 use crate::store::control::{Actor, Control, ControlError, NewSymbolFile, SymbolFile};
 
 /// The maximum number of files that wait to be joined.
@@ -91,6 +92,7 @@ pub struct Assemblies {
     clock: Clock,
     /// The maximum size of all files of a project.
     max_project_bytes: u64,
+    metrics: SymbolMetrics,
     board: Mutex<Board>,
     /// Held while a file and its row are added or removed, so that the removal of a file does not delete the content of a new one.
     changing: AsyncMutex<()>,
@@ -100,12 +102,18 @@ pub struct Assemblies {
 
 impl Assemblies {
     #[must_use]
-    pub fn new(lookups: Arc<Lookups>, clock: Clock, max_project_bytes: u64) -> Self {
+    pub fn new(
+        lookups: Arc<Lookups>,
+        clock: Clock,
+        max_project_bytes: u64,
+        metrics: SymbolMetrics,
+    ) -> Self {
         let (queue, requests) = mpsc::channel(MAX_WAITING);
         Self {
             lookups,
             clock,
             max_project_bytes,
+            metrics,
             board: Mutex::default(),
             changing: AsyncMutex::default(),
             queue,
@@ -251,6 +259,7 @@ impl Assemblies {
     fn finish(&self, key: Key, name: &str, result: Result<(), AssemblyError>) {
         let mut board = self.board();
         let waiting = board.working.remove(&key);
+        self.metrics.count_file(result.is_ok());
         if let Err(error) = result {
             tracing::warn!(project = key.0, name, %error, "cannot add a symbol file");
             if board.failed.len() >= MAX_FAILURES {

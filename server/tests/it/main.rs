@@ -64,6 +64,7 @@ mod stacks;
 mod story;
 mod symbols;
 mod symbols_api;
+mod symbols_command;
 mod traces;
 mod two_servers;
 mod wait;

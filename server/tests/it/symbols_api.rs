@@ -1,5 +1,7 @@
 //! The API of symbol files: lists, removal, and the builds whose files are missing or wrong.
 
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -152,6 +154,8 @@ async fn files_are_listed_and_a_removed_one_gives_way_to_an_older_one() {
     server
         .answers(CULPRITS, "com.example.shop.Prices.sum")
         .await;
+    // Ids of files are sorted by time.
+    server.pass(Duration::from_secs(1));
     let wrong = String::from_utf8(mapping())
         .unwrap()
         .replace("sum", "wrong");

@@ -1,0 +1,251 @@
+//! Finds the symbol files in folders, and explains which files are of no use.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use unjank_symbols::{Format, Found};
+use walkdir::{DirEntry, WalkDir};
+
+/// The maximum number of files that are looked at.
+const MOST_FILES: usize = 1_000_000;
+const DEEPEST: usize = 100;
+/// Folders with many source maps of other people's packages, and with old versions of files.
+const SKIPPED_FOLDERS: [&str; 2] = ["node_modules", ".git"];
+
+/// A file that belongs to a build.
+pub(super) struct SymbolFile {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    pub(super) found: Vec<Found>,
+    /// Whether the command line names the file, and not only a folder that it is in.
+    pub(super) is_named: bool,
+}
+
+/// A file that is of no use.
+pub(super) struct Useless {
+    pub(super) path: PathBuf,
+    pub(super) reason: String,
+    pub(super) is_named: bool,
+}
+
+#[derive(Default)]
+pub(super) struct LocalFiles {
+    pub(super) files: Vec<SymbolFile>,
+    pub(super) useless: Vec<Useless>,
+}
+
+impl SymbolFile {
+    pub(super) fn has_functions(&self) -> bool {
+        self.found.iter().any(|found| found.contents.functions)
+    }
+
+    pub(super) fn has_lines(&self) -> bool {
+        self.found.iter().any(|found| found.contents.lines)
+    }
+
+    /// The id of the first build, which stands for the file.
+    pub(super) fn id(&self) -> &str {
+        let id = self.found.first().and_then(|found| found.ids.first());
+        id.map_or("", String::as_str)
+    }
+
+    /// The name by which the server lists the file.
+    pub(super) fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+        name.to_string_lossy().into_owned()
+    }
+
+    pub(super) fn format(&self) -> Option<Format> {
+        self.found.first().map(|found| found.format)
+    }
+
+    /// Format and processors, for a person.
+    pub(super) fn kind(&self) -> String {
+        let format = self.format().map_or("", Format::as_str);
+        let mut words = vec![format];
+        words.extend(self.found.iter().map(|found| found.arch.as_str()).take(4));
+        words.retain(|word| !word.is_empty());
+        words.dedup();
+        words.join(" ")
+    }
+
+    /// How the build can keep lines.
+    pub(super) fn advice_for_lines(&self) -> &'static str {
+        match self.format() {
+            Some(Format::R8) => "keep them with `-keepattributes SourceFile,LineNumberTable`",
+            Some(Format::MachO) => {
+                "build with `DEBUG_INFORMATION_FORMAT = dwarf-with-dsym` and upload the .dSYM folder"
+            }
+            Some(Format::Pdb | Format::Pe) => "build with `/Zi` and upload the .pdb",
+            _ => {
+                "build with `-g` (cargo: `debug = \"line-tables-only\"` in the profile) and upload the file from before `strip`"
+            }
+        }
+    }
+}
+
+/// Looks for symbol files in these files and folders. Does not follow symbolic links inside of folders.
+pub(super) fn find(paths: &[PathBuf]) -> anyhow::Result<LocalFiles> {
+    let mut found = LocalFiles::default();
+    let mut seen = 0;
+    for root in paths {
+        let wanted = |entry: &DirEntry| {
+            let is_skipped = entry.depth() > 0
+                && entry.file_type().is_dir()
+                && SKIPPED_FOLDERS
+                    .iter()
+                    .any(|name| entry.file_name() == *name);
+            !is_skipped
+        };
+        let walk = WalkDir::new(root)
+            .max_depth(DEEPEST)
+            .sort_by_file_name()
+            .into_iter()
+            .filter_entry(wanted);
+        for entry in walk {
+            let entry = entry.with_context(|| format!("cannot read {}", root.display()))?;
+            let path = entry.path();
+            // The path on the command line may be a link to a file.
+            let is_named = entry.depth() == 0;
+            if !(entry.file_type().is_file() || is_named && path.is_file()) {
+                continue;
+            }
+            seen += 1;
+            if seen > MOST_FILES {
+                bail!("more than {MOST_FILES} files: name the folder of the build more precisely");
+            }
+            if is_named || may_have_symbols(path)? {
+                look(path, is_named, &mut found)?;
+            }
+        }
+    }
+    drop_lesser(&mut found);
+    Ok(found)
+}
+
+fn look(path: &Path, is_named: bool, found: &mut LocalFiles) -> anyhow::Result<()> {
+    let metadata = path
+        .metadata()
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let reason = if metadata.len() == 0 {
+        "the file is empty".to_owned()
+    } else {
+        let data = unjank_symbols::map_file(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        match unjank_symbols::inspect(&data) {
+            Ok(builds) => {
+                found.files.push(SymbolFile {
+                    path: path.to_owned(),
+                    bytes: metadata.len(),
+                    found: builds,
+                    is_named,
+                });
+                return Ok(());
+            }
+            Err(error) => error.to_string(),
+        }
+    };
+    found.useless.push(Useless {
+        path: path.to_owned(),
+        reason,
+        is_named,
+    });
+    Ok(())
+}
+
+/// Leaves out files in folders if another file has the same build with more in it: a program beside its separate debug file.
+fn drop_lesser(local: &mut LocalFiles) {
+    let rank = |file: &SymbolFile| (file.has_lines(), file.has_functions());
+    let mut best: HashMap<String, ((bool, bool), PathBuf)> = HashMap::new();
+    for file in &local.files {
+        let known = best.entry(file.id().to_owned());
+        let known = known.or_insert_with(|| (rank(file), file.path.clone()));
+        if rank(file) > known.0 {
+            *known = (rank(file), file.path.clone());
+        }
+    }
+    for file in std::mem::take(&mut local.files) {
+        let better = best.get(file.id()).filter(|best| best.0 > rank(&file));
+        match better.filter(|_| !file.is_named) {
+            Some((_, better)) => local.useless.push(Useless {
+                reason: format!("{} has the same id and more in it", better.display()),
+                path: file.path,
+                is_named: false,
+            }),
+            None => local.files.push(file),
+        }
+    }
+}
+
+/// Whether the first bytes or the name are those of a symbol file.
+fn may_have_symbols(path: &Path) -> anyhow::Result<bool> {
+    let extension = path.extension().and_then(|end| end.to_str());
+    let name = path.file_name().and_then(|name| name.to_str());
+    if matches!(extension, Some("map")) || name == Some("mapping.txt") {
+        return Ok(true);
+    }
+    let mut start = Vec::new();
+    let file = match File::open(path) {
+        Ok(file) => file,
+        // Folders of builds have files of other users.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(false),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", path.display()));
+        }
+    };
+    file.take(64)
+        .read_to_end(&mut start)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(is_start_of_symbols(&start))
+}
+
+fn is_start_of_symbols(start: &[u8]) -> bool {
+    const STARTS: [&[u8]; 10] = [
+        // Mach-O for one processor.
+        &[0xfe, 0xed, 0xfa, 0xce],
+        &[0xfe, 0xed, 0xfa, 0xcf],
+        &[0xce, 0xfa, 0xed, 0xfe],
+        &[0xcf, 0xfa, 0xed, 0xfe],
+        // PDB, Breakpad, WebAssembly, a bundle of scripts, a mapping of R8.
+        b"Microsoft C/C++ MSF 7.00",
+        b"MODULE ",
+        b"\0asm",
+        b"SYSB",
+        b"# compiler: R8",
+        b"# pg_map_id",
+    ];
+    if STARTS.iter().any(|known| start.starts_with(known)) {
+        return true;
+    }
+    let byte = |place: usize| start.get(place).copied().unwrap_or_default();
+    if start.starts_with(b"\x7fELF") {
+        // Object files are not linked yet, so they belong to no build.
+        const RELOCATABLE: u8 = 1;
+        let (low, high) = match byte(5) {
+            2 => (byte(17), byte(16)),
+            _ => (byte(16), byte(17)),
+        };
+        return (low, high) != (RELOCATABLE, 0);
+    }
+    // A universal Mach-O begins as a class of Java does, and goes on with the number of its processors.
+    start.starts_with(&[0xca, 0xfe, 0xba, 0xbe]) && byte(4) == 0 && byte(6) == 0 && byte(7) < 30
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_start_of_symbols;
+
+    #[test]
+    fn classes_of_java_and_object_files_are_no_symbol_files() {
+        let elf = |kind: u8| [&b"\x7fELF\x02\x01\x01"[..], &[0; 9], &[kind, 0]].concat();
+        assert!(is_start_of_symbols(&elf(3)));
+        assert!(!is_start_of_symbols(&elf(1)));
+        assert!(is_start_of_symbols(&[0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 2]));
+        assert!(!is_start_of_symbols(&[0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 65]));
+        assert!(!is_start_of_symbols(b"fn main() {}"));
+        assert!(!is_start_of_symbols(b""));
+    }
+}

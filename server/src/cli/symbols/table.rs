@@ -1,0 +1,60 @@
+//! Aligned columns for people, and sizes in their units.
+
+use std::io::Write;
+
+/// Writes rows with their columns aligned. The last column is not padded.
+pub(super) fn write_table<const COLUMNS: usize>(
+    out: &mut impl Write,
+    head: [&str; COLUMNS],
+    rows: &[[String; COLUMNS]],
+) -> std::io::Result<()> {
+    let head = head.map(ToOwned::to_owned);
+    let all = || std::iter::once(&head).chain(rows);
+    let width = |column: usize| {
+        let widths = all().filter_map(|row| Some(row.get(column)?.chars().count()));
+        widths.max().unwrap_or_default()
+    };
+    let widths: [usize; COLUMNS] = std::array::from_fn(width);
+    for row in all() {
+        let cells = row.iter().zip(widths);
+        let line: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        writeln!(out, "{}", line.join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+/// A size such as `2.3 MiB`.
+pub(super) fn size(bytes: u64) -> String {
+    indicatif::BinaryBytes(bytes).to_string()
+}
+
+/// An id, shortened for a table. GNU build ids have 40 digits, ids of mappings 64.
+pub(super) fn short(id: &str) -> String {
+    const SHOWN: usize = 40;
+    match id.get(..SHOWN) {
+        Some(start) if id.len() > SHOWN => format!("{start}…"),
+        _ => id.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let mut out = Vec::new();
+        let rows = [["a".to_owned(), "b".to_owned()]];
+        write_table(&mut out, ["name", "id"], &rows).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "name  id\na     b\n");
+    }
+
+    #[test]
+    fn ids_and_sizes_are_short() {
+        assert_eq!(short("0102"), "0102");
+        assert_eq!(short(&"a".repeat(64)).chars().count(), 41);
+        assert_eq!(size(2_411_724), "2.30 MiB");
+    }
+}

@@ -1,0 +1,266 @@
+//! `unjank symbols …` against a real server, also through connections that break.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use crate::server::{Server, batch};
+use crate::symbols::{MAP_ID, mapping};
+use crate::wait;
+
+const NAMES_ONLY: &str =
+    "MODULE Linux x86_64 0403020106050807090A0B0C0D0E0F100 libshop.so\nPUBLIC 1000 0 checkout\n";
+
+/// The end of a command: its exit code, and both outputs.
+struct Ended {
+    code: i32,
+    text: String,
+}
+
+async fn symbols(url: &str, token: &str, line: &[&str]) -> Ended {
+    let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_unjank"))
+        .arg("symbols")
+        .args(line)
+        .env("UNJANK_URL", url)
+        .env("UNJANK_TOKEN", token)
+        .output()
+        .await
+        .unwrap();
+    let outputs = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    Ended {
+        code: output.status.code().unwrap(),
+        text: outputs.concat(),
+    }
+}
+
+impl Ended {
+    fn expect(&self, code: i32, texts: &[&str]) {
+        assert_eq!(self.code, code, "{}", self.text);
+        for text in texts {
+            assert!(self.text.contains(text), "no `{text}` in\n{}", self.text);
+        }
+    }
+}
+
+/// Links a library without a build id.
+fn link_without_id(folder: &Path) {
+    let source = folder.join("shop.c");
+    std::fs::write(&source, "int pay(void) { return 1; }\n").unwrap();
+    let linked = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-g", "-Wl,--build-id=none", "-o"])
+        .arg(folder.join("libpay.so"))
+        .arg(&source)
+        .status()
+        .unwrap();
+    assert!(linked.success());
+}
+
+async fn server_with_token() -> (Server, String) {
+    let server = Server::start().await;
+    server.ready().await;
+    let token = server
+        .token("editor --project default --only-symbols")
+        .await;
+    (server, token)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_is_uploaded_checked_listed_and_removed() {
+    let (server, token) = server_with_token().await;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("release")).unwrap();
+    std::fs::write(folder.path().join("release/mapping.txt"), mapping()).unwrap();
+    std::fs::write(folder.path().join("libshop.sym"), NAMES_ONLY).unwrap();
+    std::fs::write(folder.path().join("holiday.jpg"), "no symbols").unwrap();
+    // A link to a folder above would be an endless walk.
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("release/up")).unwrap();
+    link_without_id(folder.path());
+    let path = folder.path().to_str().unwrap();
+    let run = async |line: &[&str]| symbols(&server.url, &token, line).await;
+
+    let dry = symbols("", "", &["upload", "--dry-run", path]).await;
+    dry.expect(0, &["would upload", "mapping.txt", "libshop.sym"]);
+    run(&["check", path]).await.expect(1, &["missing"]);
+    let uploaded = run(&["upload", path]).await;
+    uploaded.expect(
+        0,
+        &[
+            "uploaded",
+            "mapping.txt",
+            "names, but no lines in it",
+            "libpay.so",
+            "no build id",
+            "-Wl,--build-id=sha1",
+        ],
+    );
+    assert!(!uploaded.text.contains("holiday"), "{}", uploaded.text);
+    let again = run(&["upload", path]).await;
+    again.expect(0, &["known"]);
+    assert!(!again.text.contains("uploaded"), "{}", again.text);
+    run(&["check", path])
+        .await
+        .expect(0, &["complete", "no_lines"]);
+    run(&["check", "--require-lines", path])
+        .await
+        .expect(1, &[]);
+    let strict = run(&["upload", "--require-lines", path]).await;
+    strict.expect(1, &["refused", "no lines in it"]);
+    let picture = folder.path().join("holiday.jpg");
+    let picture = run(&["upload", picture.to_str().unwrap()]).await;
+    picture.expect(1, &["not a symbol file", "nothing to upload"]);
+
+    let list = run(&["list"]).await;
+    list.expect(0, &["mapping.txt", "breakpad x86_64", "2 files"]);
+    let json = run(&["list", "--json"]).await;
+    let json: Value = serde_json::from_str(&json.text).unwrap();
+    let id = json["files"][0]["id"].as_str().unwrap();
+    run(&["remove", id]).await.expect(2, &["pass --yes"]);
+    run(&["remove", "--yes", id])
+        .await
+        .expect(2, &["requires the role"]);
+    let editor = server.token("editor --project default").await;
+    let removed = symbols(&server.url, &editor, &["remove", "--yes", id]).await;
+    removed.expect(0, &["removed", id]);
+    run(&["list"]).await.expect(0, &["1 files"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_mapping_with_the_same_id_is_named_and_wrong_arguments_exit_with_two() {
+    let (server, token) = server_with_token().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mapping.txt");
+    let file = path.to_str().unwrap();
+    std::fs::write(&path, mapping()).unwrap();
+    let run = async |line: &[&str]| symbols(&server.url, &token, line).await;
+    run(&["upload", file]).await.expect(0, &["uploaded"]);
+    server.pass(Duration::from_secs(1));
+    let wrong = String::from_utf8(mapping())
+        .unwrap()
+        .replace("sum", "wrong");
+    std::fs::write(&path, wrong).unwrap();
+    let second = run(&["upload", file]).await;
+    second.expect(
+        0,
+        &["warning: another file with this id was uploaded on 2026-11-20"],
+    );
+
+    run(&["upload"]).await.expect(2, &["<PATH>"]);
+    run(&["upload", "--id", "main.js", file])
+        .await
+        .expect(2, &["7 to 128"]);
+    run(&["check"]).await.expect(2, &["<PATH>"]);
+    run(&["upload", "/no/such/folder"])
+        .await
+        .expect(2, &["/no/such/folder"]);
+    run(&["upload", "--project", "other", file])
+        .await
+        .expect(2, &["no such project"]);
+    let stranger = symbols(&server.url, "ujt_nothing", &["upload", file]).await;
+    stranger.expect(2, &["token is unknown"]);
+    let nowhere = symbols("http://127.0.0.1:1", &token, &["list"]).await;
+    nowhere.expect(2, &["http://127.0.0.1:1", "after 4 attempts"]);
+    let unset = symbols(&server.url, &token, &["upload", "--url", "shop", file]).await;
+    unset.expect(2, &["--url"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_in_use_is_checked() {
+    let (server, token) = server_with_token().await;
+    let check = ["check", "--app-version", "4.12.0"];
+    let run = async |line: &[&str]| symbols(&server.url, &token, line).await;
+    run(&check).await.expect(0, &["nothing to check"]);
+    let mut batch = batch();
+    batch["janks"] = json!([{
+        "kind": "jank", "start": "2026-11-20T11:59:50Z", "duration_ms": 2300, "thread": "main",
+        "stack": [{"class": "a.b", "function": "a", "file": format!("r8-map-id-{MAP_ID}"), "line": 1}],
+    }]);
+    server.send(&batch).await;
+    server
+        .answers("SELECT count() FROM stacks_symbolicated", "1")
+        .await;
+    let missing = run(&check).await;
+    missing.expect(1, &["missing", &MAP_ID[..40], "unjank symbols upload"]);
+    let missing = "unjank_symbols_stacks_total{outcome=\"missing\"}";
+    assert_eq!(server.metric(missing).await, 1.0);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mapping.txt");
+    std::fs::write(&path, mapping()).unwrap();
+    let uploaded = run(&["upload", path.to_str().unwrap()]).await;
+    uploaded.expect(0, &["uploaded"]);
+    wait::until("the version is complete", async || {
+        run(&check).await.code == 0
+    })
+    .await;
+    run(&check).await.expect(0, &["complete: 1 stacks"]);
+    let added = "unjank_symbols_files_total{outcome=\"added\"}";
+    assert_eq!(server.metric(added).await, 1.0);
+}
+
+/// Passes connections on to a server, and cuts those with the first uploads in the middle.
+async fn breaking_proxy(server: &str, cuts: Arc<AtomicU32>) -> (String, JoinSet<()>) {
+    const PASSED: usize = 1 << 20;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = server.strip_prefix("http://").unwrap().to_owned();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let mut connections = JoinSet::new();
+        loop {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let (server, cuts) = (server.clone(), Arc::clone(&cuts));
+            connections.spawn(async move {
+                let mut upstream = TcpStream::connect(server).await.unwrap();
+                let (mut from_client, mut to_client) = client.split();
+                let (mut from_server, mut to_server) = upstream.split();
+                let forth = async {
+                    let mut passed = 0;
+                    let mut piece = vec![0; 64 << 10];
+                    loop {
+                        let read = from_client.read(&mut piece).await.unwrap_or_default();
+                        if read == 0 || to_server.write_all(&piece[..read]).await.is_err() {
+                            break;
+                        }
+                        passed += read;
+                        let left = |cuts: u32| cuts.checked_sub(1);
+                        let order = Ordering::Relaxed;
+                        if passed > PASSED && cuts.fetch_update(order, order, left).is_ok() {
+                            break;
+                        }
+                    }
+                };
+                tokio::select! {
+                    () = forth => {}
+                    _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
+                }
+            });
+        }
+    });
+    (url, tasks)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_survive_connections_that_break() {
+    let (server, token) = server_with_token().await;
+    let cuts = Arc::new(AtomicU32::new(3));
+    let (url, _tasks) = breaking_proxy(&server.url, Arc::clone(&cuts)).await;
+    // Two chunks, which compress to half their size.
+    let mut file = mapping();
+    let mut random = fastrand::Rng::with_seed(1);
+    while file.len() < 9 << 20 {
+        let line = format!("# {:032x}{:032x}\n", random.u128(..), random.u128(..));
+        file.extend_from_slice(line.as_bytes());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mapping.txt");
+    std::fs::write(&path, file).unwrap();
+    let uploaded = symbols(&url, &token, &["upload", path.to_str().unwrap()]).await;
+    uploaded.expect(0, &["uploaded"]);
+    assert_eq!(cuts.load(Ordering::Relaxed), 0, "not all cuts were made");
+}
