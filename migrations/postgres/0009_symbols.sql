@@ -42,3 +42,6 @@ CREATE INDEX symbol_builds_by_id ON symbol_builds (project, symbol_id);
 
 -- Where a token is valid: everywhere, or only for symbol files.
 ALTER TABLE api_tokens ADD COLUMN scope TEXT NOT NULL DEFAULT 'all' CHECK (scope IN ('all', 'symbols'));
+
+-- How frames link to source lines: a template of addresses, and rules for paths. JSON.
+ALTER TABLE projects ADD COLUMN source_links TEXT NOT NULL DEFAULT '{}';

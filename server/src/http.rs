@@ -17,6 +17,7 @@ mod device;
 mod device_keys;
 mod erasures;
 mod exports;
+mod frames;
 mod incidents;
 mod ingest;
 mod ingest_keys;
@@ -41,6 +42,7 @@ mod roles;
 mod rules;
 mod scrubbing;
 mod session;
+mod source_links;
 mod stalled_writes;
 mod storage;
 mod symbol_files;
@@ -269,6 +271,14 @@ fn data() -> Router<Arc<App>> {
         .route(
             "/projects/{project}/storage",
             get(storage::read).put(storage::set),
+        )
+        .route(
+            "/projects/{project}/source-links",
+            get(source_links::read).put(source_links::save),
+        )
+        .route(
+            "/projects/{project}/source-links/preview",
+            post(source_links::preview),
         )
         .route("/projects/{project}/data", delete(erasures::erase_data))
         .route("/projects/{project}/erasures", get(erasures::list))

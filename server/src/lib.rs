@@ -31,6 +31,7 @@ pub mod run_report;
 pub mod secret;
 pub mod serve;
 pub mod shares;
+pub mod source_links;
 pub mod stacks;
 pub mod store;
 pub mod symbols;

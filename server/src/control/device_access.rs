@@ -16,6 +16,7 @@ use crate::fingerprint::fingerprint;
 use crate::ingest::{Device, Scrubbing};
 use crate::remote_config::{self, Compiled};
 use crate::shares::Holder;
+use crate::source_links::SourceLinks;
 use crate::stacks::RuleSet;
 use crate::store::control::SecretHash;
 
@@ -33,6 +34,8 @@ pub struct Snapshot {
     pub(super) device_keys: DeviceKeys,
     /// The scrubbing rules of projects that changed the default.
     pub(super) scrubbing: HashMap<Arc<str>, Arc<Scrubbing>>,
+    /// The source links of projects that have set them.
+    pub(super) source_links: HashMap<Arc<str>, Arc<SourceLinks>>,
     /// The revisions of the symbol files of each project.
     pub(super) symbols: HashMap<Arc<str>, SymbolRevisions>,
     /// Projects that have used up their disk quota.
@@ -215,12 +218,19 @@ impl Access {
         Some(Arc::clone(&resolved.etag))
     }
 
-    /// The classification rules of a project.
+    /// How frames of a project link to source lines.
+    pub fn source_links(&self, project: &str) -> Arc<SourceLinks> {
+        let own = self.0.load().source_links.get(project).cloned();
+        own.unwrap_or_default()
+    }
+
+    /// How far the symbol files of a project have changed, and how far stored stacks have followed.
     pub fn symbol_revisions(&self, project: &str) -> SymbolRevisions {
         let snapshot = self.0.load();
         snapshot.symbols.get(project).copied().unwrap_or_default()
     }
 
+    /// The classification rules of a project.
     pub fn rules(&self, project: &str) -> Option<Arc<RuleSet>> {
         self.0.load().rules.get(project).cloned()
     }

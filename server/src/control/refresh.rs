@@ -17,6 +17,7 @@ use crate::clock::{Clock, UnixTime};
 use crate::ingest::{Device, Scrubbing, ScrubbingDocument};
 use crate::remote_config::{Compiled, Configuration};
 use crate::shares::Holder;
+use crate::source_links::{SourceLinks, SourceLinksDocument};
 use crate::stacks::RuleSet;
 use crate::store::control::{
     self, Control, ControlError, DeviceKeyAlgorithm, DeviceTokens, Document, DocumentKind,
@@ -172,6 +173,12 @@ pub async fn load(
             snapshot.scrubbing.insert(id, scrubbing);
         }
     }
+    for (project, document) in control.all_source_links().await? {
+        let id: Arc<str> = Arc::from(project);
+        if let Some(links) = source_links(&id, document.as_str(), before) {
+            snapshot.source_links.insert(id, links);
+        }
+    }
     for (project, files, repaired) in control.symbol_revisions().await? {
         let revisions = SymbolRevisions { files, repaired };
         snapshot.symbols.insert(Arc::from(project), revisions);
@@ -271,6 +278,21 @@ async fn scrubbing(id: &Arc<str>, document: &str, before: &Snapshot) -> Option<A
         Ok(scrubbing) => Some(Arc::new(scrubbing)),
         Err(error) => {
             tracing::error!(project = %id, error, "the saved scrubbing rules are not valid on this server; the previous ones stay in force");
+            known.cloned()
+        }
+    }
+}
+
+/// Returns how a project's frames link to source lines. If the document is not valid, the previous one stays in force.
+fn source_links(id: &Arc<str>, document: &str, before: &Snapshot) -> Option<Arc<SourceLinks>> {
+    let known = before.source_links.get(id);
+    let links = serde_json::from_str::<SourceLinksDocument>(document)
+        .map_err(|error| error.to_string())
+        .and_then(|document| SourceLinks::new(document).map_err(|error| error.to_string()));
+    match links {
+        Ok(links) => Some(Arc::new(links)),
+        Err(error) => {
+            tracing::error!(project = %id, error, "the saved source links are not valid on this server; the previous ones stay in force");
             known.cloned()
         }
     }

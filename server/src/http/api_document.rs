@@ -17,7 +17,7 @@ use super::{
     account, admin, alert_preview, alert_rules, api_tokens, audit, books, channels, config_preview,
     configurations, device_keys, erasures, exports, incidents, ingest, ingest_keys, janks, mutes,
     notifications, ofrep, openid_connect, people, projects, query, remote_config, rules, scrubbing,
-    session, storage, symbol_files, traces,
+    session, source_links, storage, symbol_files, traces,
 };
 use crate::remote_config::Fault;
 
@@ -63,6 +63,9 @@ use crate::remote_config::Fault;
         scrubbing::dry_run,
         storage::read,
         storage::set,
+        source_links::read,
+        source_links::save,
+        source_links::preview,
         erasures::erase_project,
         erasures::erase_data,
         erasures::list,

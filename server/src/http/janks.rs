@@ -13,67 +13,18 @@ use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::frames::{FrameBody, LackedSymbols, frames};
 use super::openapi::{Missing, Refused, RunsQuery};
 use super::problem::Problem;
 use super::query::{QueryParameters, QueryString, turn};
 use super::roles::{Member, Viewer};
 use crate::app::App;
-use crate::query::{FlameNode, NamedQuery, QueryError, Weighed, flame, folded, speedscope};
-use crate::store::reads::{JankEvent, StoredFrame};
-
-/// A frame of a stack.
-#[derive(Serialize, ToSchema)]
-pub(super) struct FrameBody {
-    /// `class.function`, or the known part of it.
-    label: String,
-    class: String,
-    module: String,
-    function: String,
-    file: String,
-    /// 0 if unknown.
-    line: u32,
-    origin: Origin,
-}
-
-/// How a frame follows from the one that the device reported.
-#[derive(Clone, Copy, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = FrameOrigin)]
-enum Origin {
-    /// It is the reported frame.
-    Reported,
-    /// A symbol file named the function.
-    Called,
-    /// The compiler inlined the function into that of the next frame.
-    Inlined,
-    /// A symbol file names several functions for the reported frame; this is one of them.
-    Ambiguous,
-}
-
-impl From<u8> for Origin {
-    fn from(stored: u8) -> Self {
-        match stored {
-            1 => Self::Called,
-            2 => Self::Inlined,
-            3 => Self::Ambiguous,
-            _ => Self::Reported,
-        }
-    }
-}
-
-impl From<&StoredFrame> for FrameBody {
-    fn from(frame: &StoredFrame) -> Self {
-        Self {
-            label: frame.label(),
-            class: frame.class.clone(),
-            module: frame.module.clone(),
-            function: frame.function.clone(),
-            file: frame.file.clone(),
-            line: frame.line,
-            origin: frame.origin.into(),
-        }
-    }
-}
+use crate::query::{
+    FlameNode, LatestBuild, NamedQuery, QueryError, Weighed, flame, folded, latest_builds,
+    speedscope,
+};
+use crate::source_links::{AppBuild, SourceLinks};
+use crate::store::reads::{JankEvent, StackDetail};
 
 /// A distinct stack.
 #[derive(Serialize, ToSchema)]
@@ -84,8 +35,10 @@ pub(super) struct StackBody {
     installs: Option<f64>,
     /// The time lost in these janks, in milliseconds.
     sum_ms: Option<f64>,
-    /// Innermost first.
+    /// Innermost first. Links to source lines lead to the latest version in which the stack occurred.
     frames: Vec<FrameBody>,
+    #[serde(flatten)]
+    symbols: LackedSymbols,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -130,6 +83,8 @@ pub(super) struct EventBody {
     strategy_count: u32,
     /// Innermost first.
     stack: Vec<FrameBody>,
+    #[serde(flatten)]
+    symbols: LackedSymbols,
     /// More stacks of the same stall.
     samples: Vec<SampleBody>,
     /// The last lines of the log before the jank.
@@ -142,6 +97,8 @@ struct SampleBody {
     /// Since the start of the stall.
     offset_ms: u32,
     stack: Vec<FrameBody>,
+    #[serde(flatten)]
+    symbols: LackedSymbols,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -174,18 +131,47 @@ pub(super) async fn stacks(
     Viewer(member): Viewer,
     QueryString(ask): QueryString,
 ) -> Result<Json<Stacks>, Problem> {
-    let weighed = weighed(&app, &member, ask).await?;
+    let links = app.access.source_links(&member.project);
+    let weighed = weighed(&app, &member, ask.clone()).await?;
     let occurred = weighed.stacks.iter().filter(|one| one.sum_ms.is_some());
-    let stacks = occurred.map(|stack| StackBody {
-        stack_hash: stack.hash.to_string(),
-        sum_ms: stack.sum_ms,
-        count: stack.count,
-        installs: stack.installs,
-        frames: bodies(weighed.frames.get(&stack.hash)),
+    let hashes: Vec<u64> = occurred.clone().map(|one| one.hash).collect();
+    let builds = builds(&app, &member, &links, (&ask, &hashes)).await?;
+    let stacks = occurred.map(|stack| {
+        let detail = weighed.details.get(&stack.hash);
+        let build = builds.get(&stack.hash);
+        let app = AppBuild {
+            version: build.map_or("", |build| &build.version),
+            number: build.map_or(0, |build| build.number),
+        };
+        StackBody {
+            stack_hash: stack.hash.to_string(),
+            sum_ms: stack.sum_ms,
+            count: stack.count,
+            installs: stack.installs,
+            frames: frames(detail, &links, app),
+            symbols: LackedSymbols::of(detail),
+        }
     });
     Ok(Json(Stacks {
         stacks: stacks.collect(),
     }))
+}
+
+/// Returns the latest build of each stack, if links to source lines depend on it.
+async fn builds(
+    app: &App,
+    member: &Member,
+    links: &SourceLinks,
+    (ask, hashes): (&NamedQuery, &[u64]),
+) -> Result<HashMap<u64, LatestBuild>, Problem> {
+    let (needs_version, needs_number) = links.needs();
+    if hashes.is_empty() || !(needs_version || needs_number) {
+        return Ok(HashMap::new());
+    }
+    let ask = ask.of_builds(hashes, needs_number);
+    let asked = ask.table(&member.project, "janks", app.clock.now())?;
+    let _turn = turn(app, &member.actor).await?;
+    Ok(latest_builds(&app.clickhouse, &asked).await?)
 }
 
 /// The group of janks that an id stands for now.
@@ -307,23 +293,30 @@ pub(super) async fn events(
         .collect();
     hashes.sort_unstable();
     hashes.dedup();
-    let frames = app.clickhouse.frames_of(&member.project, &hashes).await?;
+    let stacks = app.clickhouse.stacks_of(&member.project, &hashes).await?;
+    let links = app.access.source_links(&member.project);
     Ok(Json(Events {
         events: events
             .into_iter()
-            .map(|event| body(event, &frames))
+            .map(|event| body(event, &stacks, &links))
             .collect(),
     }))
 }
 
-fn body(event: JankEvent, frames: &HashMap<u64, Vec<StoredFrame>>) -> EventBody {
+fn body(event: JankEvent, stacks: &HashMap<u64, StackDetail>, links: &SourceLinks) -> EventBody {
+    let app = AppBuild {
+        version: &event.app_version,
+        number: event.build,
+    };
+    let stack = stacks.get(&event.stack_hash);
     let samples = event.sample_offsets.iter().zip(&event.sample_hashes);
     let run_log = event.log_times.iter().zip(event.log_messages);
     EventBody {
         samples: samples
             .map(|(offset_ms, hash)| SampleBody {
                 offset_ms: *offset_ms,
-                stack: bodies(frames.get(hash)),
+                stack: frames(stacks.get(hash), links, app),
+                symbols: LackedSymbols::of(stacks.get(hash)),
             })
             .collect(),
         run_log: run_log
@@ -332,7 +325,8 @@ fn body(event: JankEvent, frames: &HashMap<u64, Vec<StoredFrame>>) -> EventBody 
                 message,
             })
             .collect(),
-        stack: bodies(frames.get(&event.stack_hash)),
+        stack: frames(stack, links, app),
+        symbols: LackedSymbols::of(stack),
         start: Timestamp::from_micros(event.start),
         kind: event.kind,
         duration_ms: event.duration_ms,
@@ -351,10 +345,6 @@ fn body(event: JankEvent, frames: &HashMap<u64, Vec<StoredFrame>>) -> EventBody 
         threshold_ms: event.threshold_ms,
         strategy_count: event.strategy_count,
     }
-}
-
-fn bodies(frames: Option<&Vec<StoredFrame>>) -> Vec<FrameBody> {
-    frames.into_iter().flatten().map(FrameBody::from).collect()
 }
 
 /// Returns an answer that a browser saves as a file.

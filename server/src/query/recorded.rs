@@ -136,11 +136,11 @@ impl Source<'_> {
         let mut hashes: Vec<u64> = stalls.iter().flat_map(hashes).collect();
         hashes.sort_unstable();
         hashes.dedup();
-        let frames = self.clickhouse.frames_of(self.project, &hashes).await?;
+        let stacks = self.clickhouse.stacks_of(self.project, &hashes).await?;
         let frames = |of: &Value| {
             hash(of)
-                .and_then(|hash| frames.get(&hash))
-                .map_or(Value::Null, as_json)
+                .and_then(|hash| stacks.get(&hash))
+                .map_or(Value::Null, |stack| as_json(&stack.frames))
         };
         for mut stall in stalls {
             stall["stack"] = frames(&stall);
@@ -174,7 +174,7 @@ fn hashes(stall: &Value) -> Vec<u64> {
     samples.chain([stall]).filter_map(hash).collect()
 }
 
-fn as_json(frames: &Vec<StoredFrame>) -> Value {
+fn as_json(frames: &[StoredFrame]) -> Value {
     serde_json::to_value(frames).unwrap_or_default()
 }
 

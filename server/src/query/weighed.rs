@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{NamedQuery, QueryError, WeighedStack};
 use crate::clock::UnixTime;
 use crate::store::ClickHouse;
-use crate::store::reads::StoredFrame;
+use crate::store::reads::StackDetail;
 
 /// Maximum number of stacks in a tree, heaviest first. The rest have almost no weight.
 const MOST_STACKS: u64 = 1_000;
@@ -13,7 +13,7 @@ const MOST_STACKS: u64 = 1_000;
 /// The stacks of the selected janks, by descending total time. In a comparison, stacks that only the base has follow.
 pub struct Weighed {
     pub stacks: Vec<JankStack>,
-    pub frames: HashMap<u64, Vec<StoredFrame>>,
+    pub details: HashMap<u64, StackDetail>,
 }
 
 /// A stack with its numbers; `None` where nothing was measured.
@@ -65,8 +65,8 @@ impl Weighed {
             stacks.extend(only_in_base(clickhouse, project, (base, now), &stacks).await?);
         }
         let hashes: Vec<u64> = stacks.iter().map(|stack| stack.hash).collect();
-        let frames = clickhouse.frames_of(project, &hashes).await?;
-        Ok(Self { stacks, frames })
+        let details = clickhouse.stacks_of(project, &hashes).await?;
+        Ok(Self { stacks, details })
     }
 
     /// The stacks that occurred and whose frames are known.
@@ -78,7 +78,7 @@ impl Weighed {
     pub fn compared(&self) -> impl Iterator<Item = WeighedStack<'_>> {
         self.stacks.iter().filter_map(|stack| {
             Some(WeighedStack {
-                frames: self.frames.get(&stack.hash)?,
+                frames: &self.details.get(&stack.hash)?.frames,
                 value: stack.sum_ms.unwrap_or_default(),
                 base: stack.base,
             })

@@ -38,6 +38,7 @@ mod scrubbing;
 mod secrets;
 mod sessions;
 mod signal_quotas;
+mod source_links;
 mod sqlite;
 mod storage;
 mod symbol_files;

@@ -17,7 +17,9 @@ mod when;
 
 pub use self::aggregate::{Aggregate, Aggregation, Better, Formula, Measure, Unit};
 pub use self::define::{Dimension, Kept, Subject, Time};
-pub use self::details::{First, JankEvent, Search, SpanPlace, StoredFrame, StoredSpan};
+pub use self::details::{
+    First, JankEvent, Search, SpanPlace, StackDetail, StoredFrame, StoredSpan,
+};
 pub use self::needed_symbols::{NeededBuild, SymbolQuestion, SymbolState};
 pub use self::recorded::{JsonLines, recorded_signals};
 pub use self::run::{Distribution, Point, Read, TableRow};

@@ -384,6 +384,7 @@ pub(super) fn latest_symbolication(database: &str, range: &str) -> String {
         .map(|(column, name)| format!("argMax(`frames.{column}`, symbolicated_at) AS {name}"));
     format!(
         "SELECT stack_hash, {}, argMax(`frames.origin`, symbolicated_at) AS origins, \
+             argMax(missing, symbolicated_at) AS missing, argMax(mismatched, symbolicated_at) AS mismatched, \
              toUnixTimestamp64Micro(max(symbolicated_at)) AS latest \
          FROM `{database}`.stacks_symbolicated WHERE {range} GROUP BY stack_hash",
         columns.join(", ")

@@ -133,7 +133,7 @@ fn no_value_is_interpolated_into_the_sql_of_the_control_database() {
 }
 
 /// The modules of the server, from the top to the bottom.
-const ORDER: [&str; 35] = [
+const ORDER: [&str; 36] = [
     "main",
     "cli",
     "serve",
@@ -161,6 +161,7 @@ const ORDER: [&str; 35] = [
     "recent",
     "remote_config",
     "stacks",
+    "source_links",
     "shares",
     "metrics",
     "clock",

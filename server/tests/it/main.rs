@@ -60,6 +60,7 @@ mod schema;
 mod scrubbing;
 mod server;
 mod signal_quotas;
+mod source_links;
 mod stacks;
 mod story;
 mod symbols;

@@ -81,6 +81,9 @@ admin PUT /api/v1/projects/default/scrubbing
 admin POST /api/v1/projects/default/scrubbing/dry-run
 viewer GET /api/v1/projects/default/storage
 admin PUT /api/v1/projects/default/storage
+viewer GET /api/v1/projects/default/source-links
+editor PUT /api/v1/projects/default/source-links
+viewer POST /api/v1/projects/default/source-links/preview
 admin DELETE /api/v1/projects/default/data
 admin GET /api/v1/projects/default/erasures
 admin GET /api/v1/projects/default/erasures/00000000-0000-0000-0000-000000000000

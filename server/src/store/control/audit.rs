@@ -106,6 +106,7 @@ text_enum! {
         NotificationRetried = "notification.retried",
         ScrubbingSet = "scrubbing.set",
         StorageSet = "storage.set",
+        SourceLinksSet = "source_links.set",
         ErasureRequested = "erasure.requested",
         ErasureFinished = "erasure.finished",
         SymbolFileAdded = "symbol_file.added",

@@ -17,6 +17,8 @@ pub struct StoredFrame {
     pub module: String,
     pub function: String,
     pub file: String,
+    /// The build of the module.
+    pub build_id: String,
     pub line: u32,
     /// The offset in the module, for frames without a symbol.
     pub offset: u64,
@@ -31,6 +33,7 @@ impl From<&Frame<'_>> for StoredFrame {
             module: frame.module.to_string(),
             function: frame.function.to_string(),
             file: frame.file.to_string(),
+            build_id: frame.build_id.to_string(),
             line: u32::try_from(frame.line).unwrap_or_default(),
             offset: frame.offset.unwrap_or_default(),
             origin: 0,
@@ -54,6 +57,16 @@ impl StoredFrame {
     }
 }
 
+/// The frames of a stored stack, innermost first, and the builds whose symbols it lacks.
+#[derive(Clone, Debug, Default)]
+pub struct StackDetail {
+    pub frames: Vec<StoredFrame>,
+    /// Builds without a symbol file.
+    pub missing: Vec<String>,
+    /// Builds whose symbol file does not belong to them.
+    pub mismatched: Vec<String>,
+}
+
 #[derive(Row, Deserialize)]
 struct StackRow {
     stack_hash: u64,
@@ -61,34 +74,43 @@ struct StackRow {
     modules: Vec<String>,
     functions: Vec<String>,
     files: Vec<String>,
-    #[expect(dead_code, reason = "the columns of a frame come together")]
     build_ids: Vec<String>,
     lines: Vec<u32>,
     #[expect(dead_code, reason = "the columns of a frame come together")]
     columns: Vec<u32>,
     offsets: Vec<u64>,
     origins: Vec<u8>,
+    missing: Vec<String>,
+    mismatched: Vec<String>,
 }
 
-impl From<StackRow> for (u64, Vec<StoredFrame>) {
+impl From<StackRow> for (u64, StackDetail) {
     fn from(row: StackRow) -> Self {
         let names = row.classes.into_iter().zip(row.modules).zip(row.functions);
-        let places = row.files.into_iter().zip(row.lines).zip(row.offsets);
+        let places = row.files.into_iter().zip(row.lines);
+        let images = row.build_ids.into_iter().zip(row.offsets);
         // A stack that was not symbolicated has no origins.
         let origins = row.origins.into_iter().chain(std::iter::repeat(0));
-        let frames = names.zip(places).zip(origins).map(|(frame, origin)| {
-            let (((class, module), function), ((file, line), offset)) = frame;
+        let parts = names.zip(places).zip(images);
+        let frames = parts.zip(origins).map(|(frame, origin)| {
+            let ((((class, module), function), (file, line)), (build_id, offset)) = frame;
             StoredFrame {
                 class,
                 module,
                 function,
                 file,
+                build_id,
                 line,
                 offset,
                 origin,
             }
         });
-        (row.stack_hash, frames.collect())
+        let detail = StackDetail {
+            frames: frames.collect(),
+            missing: row.missing,
+            mismatched: row.mismatched,
+        };
+        (row.stack_hash, detail)
     }
 }
 
@@ -101,6 +123,7 @@ pub struct JankEvent {
     pub duration_ms: u32,
     pub page: String,
     pub app_version: String,
+    pub build: u64,
     pub os_name: String,
     pub os_version: String,
     pub device_model: String,
@@ -155,7 +178,7 @@ pub struct StoredSpan {
 }
 
 const JANK_COLUMNS: &str = "toUnixTimestamp64Micro(s.start) AS start, toString(s.kind) AS kind, s.duration_ms, toString(s.page) AS page, \
-     toString(s.app_version) AS app_version, toString(s.os_name) AS os_name, toString(s.os_version) AS os_version, \
+     toString(s.app_version) AS app_version, s.build, toString(s.os_name) AS os_name, toString(s.os_version) AS os_version, \
      toString(s.device_model) AS device_model, toString(s.device_class) AS device_class, toString(s.network) AS network, \
      s.install_id, s.session_id, s.uptime_ms, s.foreground, toString(s.thread) AS thread, \
      s.strategy_threshold_ms AS threshold_ms, s.strategy_count, s.stack_hash, \
@@ -298,19 +321,20 @@ impl ClickHouse {
         self.collect(query).await
     }
 
-    /// Reads the frames of stacks, innermost first.
-    pub async fn frames_of(
+    /// Reads stacks by their hashes.
+    pub async fn stacks_of(
         &self,
         project: &str,
         hashes: &[u64],
-    ) -> Result<std::collections::HashMap<u64, Vec<StoredFrame>>, Failure> {
+    ) -> Result<std::collections::HashMap<u64, StackDetail>, Failure> {
         if hashes.is_empty() {
             return Ok(std::collections::HashMap::new());
         }
         let range = "project = {project:String} AND stack_hash IN {hashes:Array(UInt64)}";
         let database = self.database();
         let sql = format!(
-            "SELECT s.stack_hash AS stack_hash, {columns}, any(r.origins) AS origins \
+            "SELECT s.stack_hash AS stack_hash, {columns}, any(r.origins) AS origins, \
+             any(r.missing) AS missing, any(r.mismatched) AS mismatched \
              FROM (SELECT * FROM `{database}`.stacks WHERE {range}) AS s \
              LEFT JOIN ({readable}) AS r ON s.stack_hash = r.stack_hash GROUP BY stack_hash",
             columns = readable_columns("any"),
