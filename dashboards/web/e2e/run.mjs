@@ -16,9 +16,10 @@ import * as quality from './walks/quality.mjs';
 import * as rules from './walks/rules.mjs';
 import * as singleSignOn from './walks/single_sign_on.mjs';
 import * as spansToIngest from './walks/spans_to_ingest.mjs';
+import * as symbols from './walks/symbols.mjs';
 
 const parts = {
-  ...{ entrance, charts, admin, account, projectData, config, rules, quality, spansToIngest, everywhere },
+  ...{ entrance, charts, admin, account, projectData, config, rules, quality, spansToIngest, symbols, everywhere },
   ...{ demo, alerts, singleSignOn },
 };
 /** `npm run e2e -- keys` walks through the entrance, and what is named like that or stands in a part of that name. */

@@ -10,6 +10,8 @@ const frame = (label: string, file = '', line = 0) => ({
   class: label.slice(0, label.lastIndexOf('.')),
   function: '',
   module: '',
+  build_id: '',
+  offset: 0,
   file,
   line,
   origin: 'reported' as const,

@@ -1,0 +1,59 @@
+// How frames link to source lines, as fields of a form. Pure.
+
+import type { Schemas } from '../api/client';
+
+export type Links = Schemas['SourceLinks'];
+type NoLink = Schemas['NoSourceLink'];
+
+export const MOST_RULES = 20;
+
+export const EXAMPLES: { name: string; template: string }[] = [
+  { name: 'GitHub', template: 'https://github.com/acme/shop/blob/v{version}/{path}#L{line}' },
+  { name: 'GitLab', template: 'https://gitlab.com/acme/shop/-/blob/v{version}/{path}#L{line}' },
+  { name: 'Bitbucket', template: 'https://bitbucket.org/acme/shop/src/v{version}/{path}#lines-{line}' },
+];
+
+/** Rules without a prefix and a replacement are left out. */
+export function documentOf({ template, rules }: Links): Links {
+  return {
+    template: template.trim(),
+    rules: rules
+      .filter(({ prefix, replacement }) => prefix !== '' || replacement !== '')
+      .map(({ prefix, replacement }) => ({ prefix, replacement })),
+  };
+}
+
+/** A copy that can be edited. */
+export function fieldsOf(links: Links): Links {
+  return documentOf(links);
+}
+
+const PLACEHOLDERS = ['{path}', '{line}', '{version}', '{build}'];
+
+/** What is wrong with a template; the server says what else is. */
+export function templateFault(template: string): string {
+  const text = template.trim();
+  if (text === '') return '';
+  if (!/^https?:\/\/[^/{}]+\//.test(text)) return 'Start with https:// or http://, a host and /.';
+  const unknown = (text.match(/\{[^}]*\}?|\}/g) ?? []).find((one) => !PLACEHOLDERS.includes(one));
+  if (unknown) return `${unknown} is not a placeholder. Use ${PLACEHOLDERS.join(', ')}.`;
+  return text.includes('{path}') ? '' : 'Add {path}.';
+}
+
+export function prefixFault({ prefix, replacement }: Links['rules'][number]): string {
+  return prefix === '' && replacement !== '' ? 'Enter the beginning of a path.' : '';
+}
+
+const REASONS: Record<NoLink, string> = {
+  no_template: 'Enter an address first.',
+  no_file: 'This frame has no source file.',
+  no_rule: 'No rule matches this path, so the frame has no link.',
+  library: 'This file belongs to a library, so the frame has no link.',
+  no_line: 'The address needs a line, and this frame has none.',
+  no_version: 'The address needs a version. Frames without one have no link.',
+  no_build: 'The address needs a build number. Frames without one have no link.',
+};
+
+export function reasonText(reason: NoLink): string {
+  return REASONS[reason];
+}

@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { lackedBuilds, plainId, shortId, together } from '../src/symbols/lacked';
+import { kindText, lacksText, versionsText } from '../src/symbols/missing_text';
+import { documentOf, prefixFault, templateFault } from '../src/symbols/source_links_form';
+import { recipes, tokenCommand } from '../src/symbols/upload_text';
+
+const ID = '67e9a1b2c3d4e5f60718293a4b5c6d7e8f901234';
+const native = { class: '', module: 'libshop.so', file: '', build_id: '67E9A1B2-C3D4-E5F6-0718-293A4B5C6D7E8F901234' };
+const obfuscated = { class: 'a.b', module: '', file: 'r8-map-id-5a7d1b0c', build_id: '' };
+const other = { class: 'java.util.Arrays', module: '', file: 'Arrays.java', build_id: '' };
+
+describe('lacked symbols', () => {
+  it('are named after the modules of the frames that need them', () => {
+    const lacking = { frames: [other, native, native], missing: [ID], mismatched: [] };
+    expect(lackedBuilds(lacking)).toEqual([{ id: ID, kind: 'image', modules: ['libshop.so'], isWrong: false }]);
+  });
+
+  it('are mappings, if the frames are of obfuscated classes', () => {
+    const lacking = { frames: [other, obfuscated], missing: [], mismatched: ['5a7d1b0c'] };
+    expect(lackedBuilds(lacking)).toEqual([{ id: '5a7d1b0c', kind: 'mapping', modules: [], isWrong: true }]);
+  });
+
+  it('are listed once, wrong files first', () => {
+    const stack = { frames: [native], missing: [ID], mismatched: [] };
+    const sample = { frames: [obfuscated], missing: [ID], mismatched: ['5a7d1b0c'] };
+    const builds = lackedBuilds(together([stack, sample]));
+    expect(builds.map(({ id }) => id)).toEqual(['5a7d1b0c', ID]);
+    expect(lackedBuilds({ frames: [native], missing: [], mismatched: [] })).toEqual([]);
+  });
+
+  it('have ids as the server writes them', () => {
+    expect(plainId(native.build_id)).toBe(ID);
+    expect(shortId(ID)).toBe('67e9a1b2c3d4…');
+    expect(shortId('5a7d1b0c')).toBe('5a7d1b0c');
+  });
+});
+
+describe('symbol files in words', () => {
+  const build = (format: string, arch: string, has_functions: boolean, has_lines: boolean) => ({
+    ...{ id: ID, name: '', format, arch, has_functions, has_lines },
+  });
+
+  it('say what they are', () => {
+    expect(kindText([build('elf', 'x86_64', true, true)])).toBe('ELF, x86_64');
+    expect(kindText([build('mach_o', 'arm64', true, true), build('mach_o', 'x86_64', true, true)])).toBe(
+      'Mach-O, arm64, x86_64',
+    );
+    expect(kindText([build('r8', '', true, true)])).toBe('R8 mapping');
+    expect(kindText([build('new', '', true, true)])).toBe('new');
+  });
+
+  it('say what they lack', () => {
+    expect(lacksText([build('elf', '', true, true)])).toBe('');
+    expect(lacksText([build('elf', '', true, false)])).toBe('no lines');
+    expect(lacksText([build('elf', '', false, false)])).toBe('no functions');
+    expect(lacksText([])).toBe('no functions');
+  });
+
+  it('list the versions that wait for them', () => {
+    const versions = [
+      { app_version: '4.12.0', events: 20 },
+      { app_version: '', events: 1 },
+    ];
+    expect(versionsText(versions)).toBe('4.12.0, (no version)');
+  });
+});
+
+describe('commands that upload', () => {
+  it('have the server and the project', () => {
+    for (const { text } of recipes('https://unjank.example.com', 'shop')) {
+      expect(text).toContain('https://unjank.example.com');
+      expect(text).toContain('shop');
+      expect(text).not.toContain('undefined');
+    }
+    expect(tokenCommand('shop')).toContain('--project shop --only-symbols');
+  });
+});
+
+describe('the form of source links', () => {
+  it('says what is wrong with a template', () => {
+    expect(templateFault('')).toBe('');
+    expect(templateFault(' https://github.com/acme/shop/blob/v{version}/{path}#L{line} ')).toBe('');
+    for (const wrong of ['javascript:{path}', 'github.com/{path}', 'https://{version}.example.com/{path}']) {
+      expect(templateFault(wrong)).toMatch('Start with');
+    }
+    expect(templateFault('https://github.com/{path}/{ref}')).toMatch('{ref} is not a placeholder');
+    expect(templateFault('https://github.com/{path}/{')).toMatch('{ is not a placeholder');
+    expect(templateFault('https://github.com/')).toBe('Add {path}.');
+  });
+
+  it('leaves empty rules out', () => {
+    const rules = [
+      { prefix: '/builds/', replacement: '' },
+      { prefix: '', replacement: '' },
+      { prefix: '', replacement: 'src/' },
+    ];
+    expect(documentOf({ template: ' x ', rules })).toEqual({ template: 'x', rules: [rules[0], rules[2]] });
+    expect(rules.map(prefixFault)).toEqual(['', '', 'Enter the beginning of a path.']);
+  });
+});
