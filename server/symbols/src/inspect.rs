@@ -1,9 +1,7 @@
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
-use symbolic::debuginfo::{Archive, FileFormat, Object};
+use symbolic::debuginfo::{Archive, FileFormat};
 
-use crate::{SymbolId, r8, source_map};
+use crate::{native, r8, source_map};
 
 /// The format of a symbol file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +66,12 @@ pub struct Found {
     /// The name in the file, such as the URL of a script; empty if there is none.
     pub name: String,
     pub contents: Contents,
+    /// The id of another file without which names of this one cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<String>,
+    /// What is missing in the file. Each text is a sentence that says what to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// Why a file is of no use. The text says what to do.
@@ -83,6 +87,13 @@ pub enum Unusable {
         "{0} has no build id, so no frame can find it. Link with `-Wl,--build-id=sha1`, or upload the file that the linker wrote"
     )]
     NoId(&'static str),
+    #[error(
+        "a .dwo or .dwp file has no build id, and is only a part of the debug information. Build with `split-debuginfo = \"off\"` (cargo) \
+         or without `-gsplit-dwarf` (C and C++), and upload the program"
+    )]
+    Package,
+    #[error("portable PDB files of .NET are not read. Frames of .NET have their names already")]
+    Portable,
     #[error("the file contains no builds")]
     Empty,
     #[error("the file contains more than {0} builds")]
@@ -92,7 +103,7 @@ pub enum Unusable {
 }
 
 /// The maximum number of builds in one file. Large web apps have some hundred scripts.
-const MAX_FOUND: usize = 10_000;
+pub(crate) const MAX_FOUND: usize = 10_000;
 
 /// Lists the builds that a file belongs to.
 pub fn inspect(data: &[u8]) -> Result<Vec<Found>, Unusable> {
@@ -102,79 +113,15 @@ pub fn inspect(data: &[u8]) -> Result<Vec<Found>, Unusable> {
             vec![source_map::inspect(data)?]
         }
         FileFormat::SourceBundle => source_map::inspect_bundle(data)?,
-        FileFormat::Unknown | FileFormat::PortablePdb => return Err(Unusable::UnknownFormat),
-        _ => inspect_native(data)?,
+        FileFormat::PortablePdb => return Err(Unusable::Portable),
+        FileFormat::Unknown => return Err(Unusable::UnknownFormat),
+        _ => native::inspect(data)?,
     };
     match found.len() {
         0 => Err(Unusable::Empty),
         1..=MAX_FOUND => Ok(found),
         _ => Err(Unusable::TooMany(MAX_FOUND)),
     }
-}
-
-fn inspect_native(data: &[u8]) -> Result<Vec<Found>, Unusable> {
-    let damaged = |error: &dyn std::error::Error| Unusable::Damaged(causes(error));
-    let archive = Archive::parse(data).map_err(|error| damaged(&error))?;
-    if archive.object_count() > MAX_FOUND {
-        return Err(Unusable::TooMany(MAX_FOUND));
-    }
-    let mut found = Vec::new();
-    for (index, object) in (0_u32..).zip(archive.objects()) {
-        let object = object.map_err(|error| damaged(&error))?;
-        found.push(inspect_object(index, &object)?);
-    }
-    Ok(found)
-}
-
-fn inspect_object(index: u32, object: &Object<'_>) -> Result<Found, Unusable> {
-    let (format, name) = match object.file_format() {
-        FileFormat::Elf => (Format::Elf, "this ELF file"),
-        FileFormat::MachO => (Format::MachO, "this Mach-O file"),
-        FileFormat::Pdb => (Format::Pdb, "this PDB"),
-        FileFormat::Pe => (Format::Pe, "this PE file"),
-        FileFormat::Breakpad => (Format::Breakpad, "this Breakpad file"),
-        FileFormat::Wasm => (Format::Wasm, "this WebAssembly file"),
-        _ => return Err(Unusable::UnknownFormat),
-    };
-    if object.is_malformed() {
-        return Err(Unusable::Damaged(format!(
-            "{name} ends early or refers to bytes outside of it"
-        )));
-    }
-    let ids = ids_of(object);
-    if ids.is_empty() {
-        return Err(Unusable::NoId(name));
-    }
-    Ok(Found {
-        index,
-        format,
-        ids,
-        arch: object.arch().name().to_owned(),
-        name: String::new(),
-        contents: Contents {
-            functions: object.has_symbols() || object.has_debug_info(),
-            lines: object.has_debug_info(),
-        },
-    })
-}
-
-/// The debug id first, which tools show; then the id in the form of the linker.
-fn ids_of(object: &Object<'_>) -> Vec<String> {
-    let debug_id = object.debug_id();
-    let mut texts = Vec::new();
-    if !debug_id.is_nil() {
-        // Windows counts how often a PDB was linked. Some tools always write that number, others only if it is not 0.
-        texts.push(debug_id.to_string());
-        texts.push(debug_id.breakpad().to_string());
-    }
-    texts.extend(object.code_id().map(|id| id.to_string()));
-    let mut known = BTreeSet::new();
-    texts
-        .iter()
-        .filter_map(|text| SymbolId::parse(text))
-        .filter(|id| known.insert(id.clone()))
-        .map(|id| id.as_str().to_owned())
-        .collect()
 }
 
 /// An error with all of its causes, in one line.

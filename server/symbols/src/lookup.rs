@@ -2,12 +2,12 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use memmap2::Mmap;
-use proguard::ProguardCache;
+use memmap2::{Mmap, MmapMut};
 use symbolic::sourcemapcache::SourceMapCache;
 use symbolic::symcache::SymCache;
 
-use crate::{Format, Location, native, r8, source_map};
+use crate::r8::{self, Tables};
+use crate::{Format, Location, native, source_map};
 
 /// What a lookup file answers for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,20 @@ fn map(file: &File) -> io::Result<Mmap> {
 impl LookupFile {
     /// Opens a file that [`convert()`](crate::convert()) has written. Nobody may change the file afterwards; deleting it is fine.
     pub fn open(path: &Path, kind: LookupKind) -> io::Result<Self> {
-        let data = map_file(path)?;
+        Self::checked(map_file(path)?, kind)
+    }
+
+    /// Opens a converted file that is in memory.
+    pub fn from_bytes(bytes: &[u8], kind: LookupKind) -> io::Result<Self> {
+        // The formats need data that begins at a multiple of 8, as a map does.
+        let mut data = MmapMut::map_anon(bytes.len().max(1))?;
+        for (to, from) in data.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        Self::checked(data.make_read_only()?, kind)
+    }
+
+    fn checked(data: Mmap, kind: LookupKind) -> io::Result<Self> {
         let file = Self { kind, data };
         file.check()
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
@@ -89,9 +102,9 @@ impl LookupFile {
     fn check(&self) -> Result<(), NotALookupFile> {
         let refuse = |error: &dyn std::error::Error| NotALookupFile(error.to_string());
         match self.kind {
-            LookupKind::Java => ProguardCache::parse(&self.data)
+            LookupKind::Java => Tables::read(&self.data)
                 .map(drop)
-                .map_err(|error| refuse(&error)),
+                .ok_or_else(|| NotALookupFile("its tables are damaged".to_owned())),
             LookupKind::Native => match SymCache::parse(&self.data) {
                 Ok(symbols) if symbols.is_latest() => Ok(()),
                 Ok(_) => Err(NotALookupFile("it is older".to_owned())),
@@ -111,8 +124,8 @@ impl LookupFile {
         frames: &[JavaFrame<'_>],
         thrown: Option<&str>,
     ) -> Vec<Option<Vec<Location>>> {
-        match (self.kind, ProguardCache::parse(&self.data)) {
-            (LookupKind::Java, Ok(cache)) => r8::retrace(&cache, frames, thrown),
+        match (self.kind, Tables::read(&self.data)) {
+            (LookupKind::Java, Some(tables)) => r8::retrace(&tables, frames, thrown),
             _ => vec![None; frames.len()],
         }
     }

@@ -1,7 +1,13 @@
 //! Readable names of native functions: Rust, C++, Swift, Objective-C and Kotlin/Native.
 
-use symbolic::common::Name;
+mod one_name;
+
+use std::borrow::Cow;
+
+use symbolic::common::{Language, Name};
 use symbolic::demangle::{Demangle, DemangleOptions};
+
+use self::one_name::{Syntax, one_name, without_clones};
 
 /// Longer symbols are not demangled.
 const MAX_SYMBOL_BYTES: usize = 4096;
@@ -13,22 +19,69 @@ pub(crate) struct Readable {
     pub(crate) function: String,
 }
 
-/// Demangles a name. Omits parameters, because a changed signature is still the same function.
+/// Demangles a name. Omits parameters, because a changed signature is still the same function, and type arguments, because instances
+/// are the same function too.
 pub(crate) fn readable(name: &Name<'_>) -> Readable {
-    let symbol = name.as_str();
+    let symbol = without_clones(name.as_str());
     if let Some(kotlin) = kotlin_native(symbol) {
         return kotlin;
     }
-    let function = if symbol.len() > MAX_SYMBOL_BYTES {
-        symbol.into()
+    let name = Name::new(symbol, name.mangling(), name.language());
+    let mut function = if symbol.len() > MAX_SYMBOL_BYTES {
+        symbol.to_owned()
     } else {
-        name.try_demangle(DemangleOptions::name_only())
+        function_of(&name)
     };
-    let mut function = function.into_owned();
     function.truncate(function.floor_char_boundary(MAX_NAME_BYTES));
     Readable {
         class: String::new(),
         function,
+    }
+}
+
+fn function_of(name: &Name<'_>) -> String {
+    let symbol = name.as_str();
+    let is_objective_c = symbol.starts_with(['-', '+']);
+    let demangled = name.try_demangle(DemangleOptions::name_only());
+    let mut demangled = match demangled {
+        // Longer names would take long to rewrite.
+        Cow::Owned(long) if long.len() > MAX_NAME_BYTES => return long,
+        demangled => demangled,
+    };
+    if is_objective_c {
+        return demangled.into_owned();
+    }
+    match name.detect_language() {
+        Language::Rust => one_name(&demangled, Syntax::Rust),
+        Language::Swift => {
+            if let Some(function) = demangled.strip_prefix("specialized ") {
+                demangled = Cow::Owned(function.to_owned());
+            }
+            // Type arguments are written as in C++.
+            one_name(&demangled, Syntax::Cpp)
+        }
+        _ if demangled.contains("::") || demangled.contains(['<', '(']) => {
+            let function = one_name(&demangled, Syntax::Cpp);
+            match demangled {
+                Cow::Borrowed(declared) if declared.contains('(') => without_type(&function),
+                _ => function,
+            }
+        }
+        _ => demangled.into_owned(),
+    }
+}
+
+/// Some tools write the type of a function in front of its name: `void shop::pay(int)`.
+fn without_type(function: &str) -> String {
+    let is_name =
+        |word: &str| matches!(word, "to" | "for" | "in" | "of" | "operator" | "namespace)");
+    match function.rsplit_once(' ') {
+        Some((before, name))
+            if !before.split([' ', ':']).any(is_name) && !function.contains("namespace)") =>
+        {
+            name.to_owned()
+        }
+        _ => function.to_owned(),
     }
 }
 
@@ -39,11 +92,13 @@ fn kotlin_native(symbol: &str) -> Option<Readable> {
     let signature = symbol
         .strip_prefix("kfun:")
         .or_else(|| symbol.strip_prefix("_kfun:"))?;
+    // Functions that other modules cannot call end with this.
+    let signature = signature.strip_suffix("#internal").unwrap_or(signature);
     let end = signature.find(['(', '{']).unwrap_or(signature.len());
     let name = signature.get(..end)?;
-    let (class, function) = name.rsplit_once('#').unwrap_or(("", name));
-    // A lambda is called `$lambda$0`, an internal function ends with `#internal`.
-    let function = function.strip_prefix('$').unwrap_or(function);
+    let (class, function) = (name.rsplit_once('#'))
+        .or_else(|| name.rsplit_once('.'))
+        .unwrap_or(("", name));
     Some(Readable {
         class: class.trim_end_matches('.').to_owned(),
         function: function.to_owned(),
@@ -66,12 +121,47 @@ mod tests {
     fn names_of_each_language_are_readable() {
         let cases = [
             ("_ZN4shop4cart3pay17h0123456789abcdefE", "shop::cart::pay"),
+            (
+                "_ZN4shop4cart3pay17h0123456789abcdefE.llvm.123",
+                "shop::cart::pay",
+            ),
+            (
+                "_ZN4shop4cart3pay28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+                "shop::cart::pay::{{closure}}",
+            ),
             ("_RNvNtC4shop4cart3pay", "shop::cart::pay"),
+            ("_RINvNtC4shop4cart3paymE", "shop::cart::pay"),
+            ("_RNCNvNtC4shop4cart3pay0", "shop::cart::pay::{{closure}}"),
             ("_ZN4shop4Cart3payEi", "shop::Cart::pay"),
+            ("_ZN4shop4Cart3payIiEEvT_.isra.0", "shop::Cart::pay"),
+            (
+                "_ZNSt6vectorIiSaIiEE9push_backERKi",
+                "std::vector::push_back",
+            ),
+            (
+                "_ZZN4shop4Cart3payEiENKUlvE_clEv",
+                "shop::Cart::pay::{lambda#1}::operator()",
+            ),
             ("?pay@Cart@shop@@QEAAXH@Z", "shop::Cart::pay"),
+            ("?pay@?$Cart@H@shop@@QEAAXH@Z", "shop::Cart::pay"),
             ("$s4Shop4CartC3payyyF", "Cart.pay"),
+            ("$s4Shop4CartC3addyyxlFSi_Tg5", "Cart.add"),
+            ("$s4Shop4CartC3payyyFyycfU_", "closure #1 in Cart.pay"),
             ("-[Cart pay:]", "-[Cart pay:]"),
+            ("+[Cart(Shop) shared]", "+[Cart(Shop) shared]"),
+            (
+                "google_breakpad::Handler::Dump(int) const",
+                "google_breakpad::Handler::Dump",
+            ),
+            ("void shop::Cart<int>::add<int>(int&&)", "shop::Cart::add"),
+            (
+                "(anonymous namespace)::add(int)",
+                "(anonymous namespace)::add",
+            ),
+            ("shop::operator new(unsigned long)", "shop::operator new"),
+            ("LogAppend<short unsigned int>", "LogAppend"),
             ("main", "main"),
+            ("main.cold", "main"),
         ];
         for (symbol, function) in cases {
             assert_eq!(names(symbol), (String::new(), function.to_owned()));
@@ -89,8 +179,18 @@ mod tests {
             ("kfun:#main(){}", "", "main"),
             (
                 "kfun:com.example.Cart.$lambda$0#internal",
-                "com.example.Cart.$lambda$0",
-                "internal",
+                "com.example.Cart",
+                "$lambda$0",
+            ),
+            (
+                "kfun:com.example.Cart#<get-total>(){}kotlin.Int",
+                "com.example.Cart",
+                "<get-total>",
+            ),
+            (
+                "kfun:com.example.Cart#pay(){}#internal",
+                "com.example.Cart",
+                "pay",
             ),
         ];
         for (symbol, class, function) in cases {

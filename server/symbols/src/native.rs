@@ -1,13 +1,101 @@
 //! Native code: addresses to functions.
 
+mod debug_info;
+
+use std::collections::BTreeSet;
 use std::io::Write;
 
-use symbolic::debuginfo::Archive;
+use symbolic::common::CodeId;
+use symbolic::debuginfo::{Archive, FileFormat, Object, Symbol};
 use symbolic::symcache::{SymCache, SymCacheConverter};
 
+use self::debug_info::DebugInfo;
 use crate::convert::ConvertError;
+use crate::inspect::{MAX_FOUND, Unusable, causes};
 use crate::names::readable;
-use crate::{Location, MAX_LOCATIONS, Origin};
+use crate::{Contents, Format, Found, Location, MAX_LOCATIONS, Origin, SymbolId};
+
+pub(crate) fn inspect(data: &[u8]) -> Result<Vec<Found>, Unusable> {
+    let damaged = |error: &dyn std::error::Error| Unusable::Damaged(causes(error));
+    let archive = Archive::parse(data).map_err(|error| damaged(&error))?;
+    if archive.object_count() > MAX_FOUND {
+        return Err(Unusable::TooMany(MAX_FOUND));
+    }
+    let mut found = Vec::new();
+    for (index, object) in (0_u32..).zip(archive.objects()) {
+        let object = object.map_err(|error| damaged(&error))?;
+        found.push(inspect_object(index, &object)?);
+    }
+    Ok(found)
+}
+
+fn inspect_object(index: u32, object: &Object<'_>) -> Result<Found, Unusable> {
+    let (format, name) = match object.file_format() {
+        FileFormat::Elf => (Format::Elf, "this ELF file"),
+        FileFormat::MachO => (Format::MachO, "this Mach-O file"),
+        FileFormat::Pdb => (Format::Pdb, "this PDB"),
+        FileFormat::Pe => (Format::Pe, "this PE file"),
+        FileFormat::Breakpad => (Format::Breakpad, "this Breakpad file"),
+        FileFormat::Wasm => (Format::Wasm, "this WebAssembly file"),
+        _ => return Err(Unusable::UnknownFormat),
+    };
+    if object.is_malformed() {
+        return Err(Unusable::Damaged(format!(
+            "{name} ends early or refers to bytes outside of it"
+        )));
+    }
+    let debug_info = DebugInfo::of(object);
+    if debug_info.is_package {
+        return Err(Unusable::Package);
+    }
+    let ids = ids_of(object);
+    if ids.is_empty() {
+        return Err(Unusable::NoId(name));
+    }
+    let contents = Contents {
+        functions: object.has_symbols() || object.has_debug_info(),
+        lines: object.has_debug_info() && !debug_info.is_elsewhere(),
+    };
+    Ok(Found {
+        index,
+        format,
+        ids,
+        arch: object.arch().name().to_owned(),
+        name: String::new(),
+        contents,
+        warnings: debug_info.warnings(format, contents),
+        needs: debug_info.shared.map(|shared| shared.id),
+    })
+}
+
+/// The debug id first, which tools show; then the id in the form of the linker.
+fn ids_of(object: &Object<'_>) -> Vec<String> {
+    let debug_id = object.debug_id();
+    let mut texts = Vec::new();
+    if !debug_id.is_nil() {
+        // Windows counts how often a PDB was linked. Some tools always write that number, others only if it is not 0.
+        texts.push(debug_id.to_string());
+        texts.push(debug_id.breakpad().to_string());
+    }
+    if let Some(id) = object.code_id() {
+        texts.push(id.to_string());
+        texts.extend(without_length(&id).filter(|_| object.file_format() == FileFormat::Wasm));
+    }
+    let mut known = BTreeSet::new();
+    texts
+        .iter()
+        .filter_map(|text| SymbolId::parse(text))
+        .filter(|id| known.insert(id.clone()))
+        .map(|id| id.as_str().to_owned())
+        .collect()
+}
+
+/// In WebAssembly, some linkers write the length in front of the id, which some tools then take for a part of the id.
+fn without_length(id: &CodeId) -> Option<String> {
+    let (length, rest) = id.as_str().split_at_checked(2)?;
+    let bytes = usize::from_str_radix(length, 16).ok()?;
+    (2 * bytes == rest.len()).then(|| rest.to_owned())
+}
 
 pub(crate) fn convert(data: &[u8], index: u32, out: &mut dyn Write) -> Result<(), ConvertError> {
     let archive = Archive::parse(data).map_err(|error| ConvertError::damaged(&error))?;
@@ -15,6 +103,13 @@ pub(crate) fn convert(data: &[u8], index: u32, out: &mut dyn Write) -> Result<()
         .object_by_index(index as usize)
         .map_err(|error| ConvertError::damaged(&error))?
         .ok_or(ConvertError::NoSuchBuild(index))?;
+    // The converter adds addresses and sizes without a check.
+    let is_absurd = |symbol: Symbol<'_>| symbol.address.checked_add(symbol.size).is_none();
+    if object.symbols().any(is_absurd) {
+        return Err(ConvertError::Damaged(
+            "a symbol ends beyond the last address".to_owned(),
+        ));
+    }
     let mut converter = SymCacheConverter::new();
     converter
         .process_object(&object)
@@ -41,6 +136,8 @@ pub(crate) fn lookup(symbols: &SymCache<'_>, offset: u64) -> Vec<Location> {
                 origin: Origin::Inlined,
             }
         })
+        // The name may be in a file that is not here.
+        .filter(|location| !location.function.is_empty())
         .collect();
     if let Some(outermost) = locations.last_mut() {
         outermost.origin = Origin::Called;

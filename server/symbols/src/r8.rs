@@ -1,11 +1,19 @@
 //! R8 and `ProGuard`: obfuscated classes, methods and lines to the original ones.
 
+mod mapping;
+mod retrace;
+mod source_file;
+mod tables;
+
 use std::io::Write;
 
-use proguard::{ProguardCache, ProguardMapping, ProguardRecord, StackFrame};
+use proguard::{ProguardMapping, ProguardRecord};
+use sha2::{Digest, Sha256};
 
+pub(crate) use self::retrace::retrace;
+pub(crate) use self::tables::Tables;
 use crate::convert::ConvertError;
-use crate::{Contents, Format, Found, JavaFrame, Location, MAX_LOCATIONS, Origin, SymbolId};
+use crate::{Contents, Format, Found, SymbolId};
 
 /// R8 writes this and the mapping's id as the source file of every class, unless the app keeps the original names of files.
 const SOURCE_FILE_PREFIX: &str = "r8-map-id-";
@@ -19,16 +27,21 @@ pub fn map_id_of(file: &str) -> Option<SymbolId> {
 pub(crate) fn is_mapping(data: &[u8]) -> bool {
     // Mappings are text. Without this check, a class could be found in the middle of a picture.
     let start = data.get(..data.len().min(4096)).unwrap_or_default();
-    !start.contains(&0) && ProguardMapping::new(data).is_valid()
+    if start.contains(&0) {
+        return false;
+    }
+    let is_comment = |line: &&[u8]| line.trim_ascii_start().starts_with(b"#");
+    let first = mapping::lines(data).find(|line| !is_comment(line));
+    let first = first.map(ProguardRecord::try_parse);
+    matches!(first, Some(Ok(ProguardRecord::Class { .. })))
 }
 
 /// The ids of a mapping: the one that `sentry-cli` computes from the content, and those that R8 writes into the header.
 pub(crate) fn inspect(data: &[u8]) -> Found {
-    let mapping = ProguardMapping::new(data);
-    let mut ids = vec![mapping.uuid().simple().to_string()];
+    let mut ids = vec![ProguardMapping::new(data).uuid().simple().to_string()];
     // The header is at the top.
-    for record in mapping.iter().take(50) {
-        let Ok(ProguardRecord::Header { key, value }) = record else {
+    for line in mapping::lines(data).take(50) {
+        let Ok(ProguardRecord::Header { key, value }) = ProguardRecord::try_parse(line) else {
             continue;
         };
         let id = match (key, value) {
@@ -40,6 +53,16 @@ pub(crate) fn inspect(data: &[u8]) -> Found {
             ids.push(id.as_str().to_owned());
         }
     }
+    let has_lines = mapping::lines(data).any(|line| {
+        let record = ProguardRecord::try_parse(line);
+        matches!(
+            record,
+            Ok(ProguardRecord::Method {
+                line_mapping: Some(_),
+                ..
+            })
+        )
+    });
     Found {
         index: 0,
         format: Format::R8,
@@ -48,82 +71,53 @@ pub(crate) fn inspect(data: &[u8]) -> Found {
         name: String::new(),
         contents: Contents {
             functions: true,
-            lines: mapping.has_line_info(),
+            lines: has_lines,
         },
+        needs: None,
+        warnings: warnings(data, has_lines),
     }
+}
+
+/// Says what is wrong with a mapping, and what to do.
+fn warnings(data: &[u8], has_lines: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if is_changed(data) {
+        warnings.push(
+            "the mapping was changed or cut off after R8 wrote it, so names may be wrong or missing. Upload the file that the build wrote"
+                .to_owned(),
+        );
+    }
+    if !has_lines {
+        warnings.push(
+            "the mapping has no lines. Keep them with `-keepattributes SourceFile,LineNumberTable`"
+                .to_owned(),
+        );
+    }
+    warnings
+}
+
+/// Whether the content differs from that whose hash R8 wrote into the header. R8 hashes everything below the line of the hash.
+fn is_changed(data: &[u8]) -> bool {
+    let mut rest = data;
+    while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        let (line, after) = rest.split_at(end + 1);
+        rest = after;
+        let line = line.trim_ascii();
+        let Some(comment) = line.strip_prefix(b"#") else {
+            if line.is_empty() {
+                continue;
+            }
+            return false;
+        };
+        let hash = comment.trim_ascii().strip_prefix(b"pg_map_hash: SHA-256 ");
+        if let Some(hash) = hash {
+            return format!("{:x}", Sha256::digest(rest)).as_bytes() != hash.trim_ascii();
+        }
+    }
+    false
 }
 
 pub(crate) fn convert(data: &[u8], out: &mut dyn Write) -> Result<(), ConvertError> {
-    let mapping = ProguardMapping::new(data);
-    ProguardCache::write(&mapping, &mut &mut *out)?;
+    mapping::read(data).write(out)?;
     Ok(())
-}
-
-/// Returns the locations of each frame, innermost first. A frame that R8 added (an outline) has none. A frame that the mapping does not
-/// know is `None`.
-///
-/// `thrown` is the class of the exception, obfuscated, if the stack is that of an exception: some inlined code shows only in these.
-pub(crate) fn retrace<'a>(
-    cache: &'a ProguardCache<'a>,
-    frames: &[JavaFrame<'a>],
-    thrown: Option<&str>,
-) -> Vec<Option<Vec<Location>>> {
-    let descriptor = thrown.map(|class| {
-        let class = cache.remap_class(class).unwrap_or(class);
-        format!("L{};", class.replace('.', "/"))
-    });
-    let mut outline = None;
-    let mut may_rewrite = descriptor.is_some();
-    let mut all = Vec::with_capacity(frames.len());
-    for frame in frames {
-        let line = usize::try_from(frame.line).unwrap_or_default();
-        let obfuscated = StackFrame::with_file(frame.class, frame.function, line, frame.file);
-        let remapped = cache.remap_frame_with_context(
-            &obfuscated,
-            descriptor.as_deref(),
-            may_rewrite,
-            &mut outline,
-        );
-        let Some(remapped) = remapped else {
-            all.push(Some(Vec::new()));
-            continue;
-        };
-        may_rewrite = false;
-        let had_mappings = remapped.had_mappings();
-        let mut locations: Vec<Location> = remapped.take(MAX_LOCATIONS).map(location).collect();
-        if locations.is_empty() && !had_mappings {
-            all.push(None);
-            continue;
-        }
-        // Without a line, the mapping lists every method that got this name.
-        let others = match line {
-            0 => Origin::Ambiguous,
-            _ => Origin::Inlined,
-        };
-        let last = locations.len().saturating_sub(1);
-        for (place, location) in locations.iter_mut().enumerate() {
-            if place < last || (others == Origin::Ambiguous && last > 0) {
-                location.origin = others;
-            }
-        }
-        all.push(Some(locations));
-    }
-    all
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "an iterator hands over its items"
-)]
-fn location(frame: StackFrame<'_>) -> Location {
-    Location {
-        class: frame.class().to_owned(),
-        function: frame.method().to_owned(),
-        file: frame.file().unwrap_or_default().to_owned(),
-        line: frame
-            .line()
-            .and_then(|line| u32::try_from(line).ok())
-            .unwrap_or_default(),
-        origin: Origin::Called,
-    }
 }

@@ -1,5 +1,6 @@
 //! JavaScript: places in minified scripts, and offsets in Hermes bytecode, to the original source.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read, Write};
 
@@ -13,6 +14,10 @@ use crate::convert::ConvertError;
 use crate::inspect::{Unusable, causes};
 use crate::{Contents, Format, Found, Location, Origin, SymbolId};
 
+/// The maximum number of places in a source map. Those of large apps have some million.
+const MAX_MAPPINGS: usize = 10_000_000;
+/// The maximum size of the list of files of a bundle. An entry has some hundred bytes.
+const MAX_MANIFEST_BYTES: u64 = 64 << 20;
 /// The maximum size of a script or source map in a bundle, after decompression.
 const MAX_CONTENT_BYTES: u64 = 512 << 20;
 
@@ -54,6 +59,8 @@ fn found(index: u32, id: &SymbolId, name: String) -> Found {
             functions: true,
             lines: true,
         },
+        needs: None,
+        warnings: Vec::new(),
     }
 }
 
@@ -117,13 +124,13 @@ impl<'d> Bundle<'d> {
             files: BTreeMap::new(),
         };
         let mut bundle = Self { archive, manifest };
-        let manifest = bundle.read("manifest.json")?;
+        let manifest = bundle.read("manifest.json", MAX_MANIFEST_BYTES)?;
         bundle.manifest = serde_json::from_str(&manifest).map_err(|error| damaged(&error))?;
         Ok(bundle)
     }
 
     /// Reads a file of the archive. The size that the archive declares may be a lie.
-    fn read(&mut self, path: &str) -> Result<String, Unusable> {
+    fn read(&mut self, path: &str, max_bytes: u64) -> Result<String, Unusable> {
         let damaged = |error: &dyn std::error::Error| {
             Unusable::Damaged(format!("{path} in the bundle: {}", causes(error)))
         };
@@ -132,13 +139,13 @@ impl<'d> Bundle<'d> {
             .by_name(path)
             .map_err(|error| damaged(&error))?;
         let mut content = String::new();
-        file.take(MAX_CONTENT_BYTES + 1)
+        file.take(max_bytes + 1)
             .read_to_string(&mut content)
             .map_err(|error| damaged(&error))?;
-        if content.len() as u64 > MAX_CONTENT_BYTES {
+        if content.len() as u64 > max_bytes {
             return Err(Unusable::SourceMaps(format!(
                 "{path} in the bundle is larger than {} MiB",
-                MAX_CONTENT_BYTES >> 20
+                max_bytes >> 20
             )));
         }
         Ok(content)
@@ -146,22 +153,25 @@ impl<'d> Bundle<'d> {
 
     /// Returns the source maps with a debug id, by id.
     fn maps(&self) -> Vec<Map> {
-        let files = || self.manifest.files.iter();
+        let of_kind = |kind: &'static str| {
+            let files = self.manifest.files.iter();
+            files.filter_map(move |(path, entry)| {
+                let id = (entry.kind == kind).then(|| entry.id())??;
+                Some((id, path, entry))
+            })
+        };
+        let mut scripts = BTreeMap::new();
+        for (id, path, entry) in of_kind("minified_source") {
+            scripts.entry(id).or_insert((path, entry));
+        }
         let mut maps = BTreeMap::new();
-        for (path, entry) in files().filter(|(_, entry)| entry.kind == "source_map") {
-            let Some(id) = entry.id() else {
-                continue;
-            };
-            let is_script = |(_, other): &(&String, &Entry)| {
-                other.kind == "minified_source" && other.id().as_ref() == Some(&id)
-            };
-            let script = files().find(is_script);
-            let url = script.map_or(&entry.url, |(_, script)| &script.url);
+        for (id, path, entry) in of_kind("source_map") {
+            let script = scripts.get(&id);
             let map = Map {
                 id: id.clone(),
-                url: url.clone(),
+                url: script.map_or(&entry.url, |(_, script)| &script.url).clone(),
                 path: path.clone(),
-                script: script.map(|(path, _)| path.clone()),
+                script: script.map(|(path, _)| (*path).clone()),
             };
             maps.insert(id, map);
         }
@@ -180,16 +190,58 @@ pub(crate) fn convert(data: &[u8], index: u32, out: &mut dyn Write) -> Result<()
         .into_iter()
         .nth(index as usize)
         .ok_or(ConvertError::NoSuchBuild(index))?;
-    let source_map = bundle.read(&map.path)?;
+    let source_map = bundle.read(&map.path, MAX_CONTENT_BYTES)?;
     // Names of functions come from the script; lines do not need it.
     let script = match map.script {
-        Some(script) => bundle.read(&script)?,
+        Some(script) => bundle.read(&script, MAX_CONTENT_BYTES)?,
         None => String::new(),
     };
     write(&script, &source_map, out)
 }
 
+/// The places of a source map, or of the parts that it consists of.
+#[derive(Deserialize)]
+struct Mappings<'m> {
+    #[serde(borrow, default)]
+    mappings: Cow<'m, str>,
+    #[serde(borrow, default)]
+    sections: Vec<Section<'m>>,
+}
+
+#[derive(Deserialize)]
+struct Section<'m> {
+    #[serde(borrow)]
+    map: Option<Box<Mappings<'m>>>,
+}
+
+impl Mappings<'_> {
+    fn count(&self) -> usize {
+        let separators = |byte: &u8| matches!(byte, b',' | b';');
+        let own = self.mappings.bytes().filter(separators).count();
+        let sections = self
+            .sections
+            .iter()
+            .filter_map(|section| section.map.as_ref());
+        sections
+            .map(|map| map.count())
+            .fold(own, usize::saturating_add)
+    }
+}
+
+/// Refuses a source map with more places than the maximum.
+fn check_size(map: &str, max: usize) -> Result<(), ConvertError> {
+    let mappings: Mappings<'_> =
+        serde_json::from_str(map).map_err(|error| ConvertError::damaged(&error))?;
+    if mappings.count() > max {
+        return Err(ConvertError::Damaged(format!(
+            "the source map has more than {max} places"
+        )));
+    }
+    Ok(())
+}
+
 fn write(script: &str, map: &str, out: &mut dyn Write) -> Result<(), ConvertError> {
+    check_size(map, MAX_MAPPINGS)?;
     let writer =
         SourceMapCacheWriter::new(script, map).map_err(|error| ConvertError::damaged(&error))?;
     writer.serialize(&mut &mut *out)?;
@@ -214,7 +266,45 @@ pub(crate) fn lookup(
         class: String::new(),
         function: function.to_owned(),
         file: location.file_name().unwrap_or_default().to_owned(),
-        line: location.line(),
+        // The cache counts from 0.
+        line: location.line().saturating_add(1),
         origin: Origin::Called,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_maps_with_too_many_places_are_refused() {
+        let map = r#"{"mappings":"AAAA,AACA;AACA;"}"#;
+        let parts = format!(r#"{{"sections":[{{"map":{map}}},{{"map":{map}}}]}}"#);
+        assert!(check_size(map, 3).is_ok() && check_size(&parts, 6).is_ok());
+        for (map, max) in [(map, 2), (&parts, 5)] {
+            let refused = check_size(map, max).unwrap_err().to_string();
+            assert!(refused.contains("more than"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn large_files_in_a_bundle_are_refused_whatever_it_declares() {
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        let options = zip::write::SimpleFileOptions::default();
+        zip.start_file("manifest.json", options).unwrap();
+        let manifest = format!(r#"{{"files":{{}}{}}}"#, " ".repeat(100_000));
+        zip.write_all(manifest.as_bytes()).unwrap();
+        let mut data = zip.finish().unwrap().into_inner();
+        assert!(data.len() < 1_000);
+        for entry in [&b"PK\x01\x02"[..], b"PK\x03\x04"] {
+            // The size before compression is at 24 in the central directory, at 22 in front of the file.
+            let at = data.windows(4).position(|bytes| bytes == entry).unwrap();
+            let at = at + if entry == b"PK\x01\x02" { 24 } else { 22 };
+            data[at..at + 4].copy_from_slice(&9_u32.to_le_bytes());
+        }
+        if let Ok(mut bundle) = Bundle::open(&data) {
+            let refused = bundle.read("manifest.json", 50_000);
+            assert!(refused.is_err());
+        }
+    }
 }

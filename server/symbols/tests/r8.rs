@@ -1,48 +1,62 @@
-//! Cases of R8's retrace: what a lookup file answers for obfuscated frames.
+//! R8's published retrace cases, and cases of the same kinds: what a lookup file answers for obfuscated stacks.
+//!
+//! The cases are in `tests/r8`, one after the other: `## name`, the mapping, `---`, the stack, `---`, and what a lookup answers. In a
+//! stack, a line without `at` is the obfuscated class of an exception. In an answer, `?` marks a frame of a class that the mapping does
+//! not have; frames that R8 added have no line.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-use std::fs::File;
 
 use unjank_symbols::{
     Format, JavaFrame, Location, LookupFile, LookupKind, Origin, convert, inspect,
 };
 
+struct Case<'t> {
+    name: &'t str,
+    mapping: &'t str,
+    stack: &'t str,
+    answer: &'t str,
+}
+
+fn cases(text: &str) -> Vec<Case<'_>> {
+    let (_, cases) = text.split_once("## ").unwrap();
+    let case = |text| -> Case<'_> {
+        let [head, stack, answer] =
+            <[&str; 3]>::try_from(str::split(text, "\n---\n").collect::<Vec<_>>())
+                .unwrap_or_else(|parts| panic!("a case has three parts: {parts:?}"));
+        let (name, mapping) = head.split_once('\n').unwrap();
+        Case {
+            name,
+            mapping,
+            stack,
+            answer: answer.trim(),
+        }
+    };
+    cases.split("\n## ").map(case).collect()
+}
+
 fn lookup(mapping: &str) -> LookupFile {
     let found = inspect(mapping.as_bytes()).unwrap();
     assert_eq!(found[0].format, Format::R8);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("lookup");
-    let mut out = File::create(&path).unwrap();
-    convert(mapping.as_bytes(), 0, &mut out).unwrap();
-    LookupFile::open(&path, LookupKind::Java).unwrap()
+    let mut converted = Vec::new();
+    convert(mapping.as_bytes(), 0, &mut converted).unwrap();
+    LookupFile::from_bytes(&converted, LookupKind::Java).unwrap()
 }
 
-/// Returns the locations of frames like `a.b.c:12`, or `a.b.c` without a line; in brackets, how a location follows from its frame.
-fn retrace(mapping: &str, frames: &str, thrown: Option<&str>) -> String {
-    let frames: Vec<JavaFrame<'_>> = frames.split_whitespace().map(frame).collect();
-    let text = |frame: &JavaFrame<'_>, locations: Option<Vec<Location>>| match locations {
-        None => format!("? {}.{}", frame.class, frame.function),
-        Some(locations) => locations.iter().map(shown).collect::<Vec<_>>().join("\n"),
-    };
-    let located = lookup(mapping).java(&frames, thrown);
-    let lines = frames.iter().zip(located);
-    let lines: Vec<String> = lines
-        .map(|(frame, locations)| text(frame, locations))
-        .filter(|line| !line.is_empty())
-        .collect();
-    lines.join("\n")
-}
-
-fn frame(text: &str) -> JavaFrame<'_> {
-    let (name, line) = text.split_once(':').unwrap_or((text, "0"));
+/// Reads `at class.function(file:line)`.
+fn frame(text: &str) -> Option<JavaFrame<'_>> {
+    let text = text.strip_prefix("at ")?;
+    let (name, place) = text.split_once('(').unwrap();
     let (class, function) = name.rsplit_once('.').unwrap();
-    JavaFrame {
+    let place = place.strip_suffix(')').unwrap();
+    let line = |(_, line): (&str, &str)| line.parse().ok();
+    let line = place.rsplit_once(':').and_then(line);
+    let file = line.and_then(|_: u32| place.rsplit_once(':'));
+    Some(JavaFrame {
         class,
         function,
-        file: "SourceFile",
-        line: line.parse().unwrap(),
-    }
+        file: file.map_or(place, |(file, _)| file),
+        line: line.unwrap_or_default(),
+    })
 }
 
 fn shown(location: &Location) -> String {
@@ -51,91 +65,82 @@ fn shown(location: &Location) -> String {
         Origin::Inlined => " (inlined)",
         Origin::Ambiguous => " (ambiguous)",
     };
+    let line = match location.line {
+        0 => String::new(),
+        line => format!(":{line}"),
+    };
     format!(
-        "{}.{} {}:{}{origin}",
-        location.class, location.function, location.file, location.line
+        "{}.{} {}{line}{origin}",
+        location.class, location.function, location.file
     )
+}
+
+fn retrace(case: &Case<'_>) -> String {
+    let lookup = lookup(case.mapping);
+    let lines: Vec<&str> = case.stack.lines().collect();
+    let mut shown_lines = Vec::new();
+    // An exception begins a stack.
+    for stack in lines.chunk_by(|_, next| next.starts_with("at ")) {
+        let thrown = stack.first().copied().filter(|line| frame(line).is_none());
+        let frames: Vec<JavaFrame<'_>> = stack.iter().filter_map(|line| frame(line)).collect();
+        let located = lookup.java(&frames, thrown);
+        for (frame, locations) in frames.iter().zip(located) {
+            match locations {
+                None => shown_lines.push(format!("? {}.{}", frame.class, frame.function)),
+                Some(locations) => shown_lines.extend(locations.iter().map(shown)),
+            }
+        }
+    }
+    shown_lines.join("\n")
+}
+
+fn check(text: &str) {
+    let mut wrong = String::new();
+    for case in cases(text) {
+        let answer = retrace(&case);
+        if answer != case.answer {
+            wrong += &format!(
+                "\n## {}\n{}\n--- instead of\n{}\n",
+                case.name, answer, case.answer
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn ambiguous_frames_name_every_function_they_may_be() {
+    check(include_str!("r8/ambiguous.txt"));
+}
+
+#[test]
+fn source_files_are_known_or_guessed() {
+    check(include_str!("r8/files.txt"));
 }
 
 #[test]
 fn inlined_functions_become_frames() {
-    let mapping = "\
-com.android.tools.r8.naming.retrace.Main -> a.a:
-    1:1:void foo(long):1:1 -> a
-    2:2:void com.example.Helper.inner(int):7:7 -> a
-    2:2:void foo(long):5 -> a
-";
-    assert_eq!(
-        retrace(mapping, "a.a.a:2 a.a.a:1", None),
-        "com.example.Helper.inner Helper.java:7 (inlined)\n\
-         com.android.tools.r8.naming.retrace.Main.foo Main.java:5\n\
-         com.android.tools.r8.naming.retrace.Main.foo Main.java:1"
-    );
+    check(include_str!("r8/inline.txt"));
 }
 
 #[test]
-fn a_frame_without_a_line_names_every_function_it_may_be() {
-    let mapping = "\
-com.android.tools.r8.R8 -> a.a:
-    void foo(int) -> a
-    void bar(int, int) -> a
-";
-    assert_eq!(
-        retrace(mapping, "a.a.a", None),
-        "com.android.tools.r8.R8.foo R8.java:0 (ambiguous)\n\
-         com.android.tools.r8.R8.bar R8.java:0 (ambiguous)"
-    );
+fn lines_follow_from_ranges() {
+    check(include_str!("r8/lines.txt"));
 }
 
 #[test]
-fn an_outline_is_dropped_and_gives_its_caller_the_line() {
-    let mapping = "\
-# { id: 'com.android.tools.r8.mapping', version: '2.0' }
-outline.Class -> a:
-    1:2:int outline() -> a
-# { 'id':'com.android.tools.r8.outline' }
-some.Class -> b:
-    1:1:void foo.bar.Baz.qux():42:42 -> s
-    4:4:int outlineCaller(int):98:98 -> s
-    5:5:int outlineCaller(int):100:100 -> s
-    27:27:int outlineCaller(int):0:0 -> s
-# { 'id':'com.android.tools.r8.outlineCallsite', 'positions': { '1': 4, '2': 5 } }
-"
-    .replace('\'', "\"")
-    .replace("{ id:", "{ \"id\":")
-    .replace("version:", "\"version\":");
-    assert_eq!(
-        retrace(&mapping, "a.a:1 b.s:27", None),
-        "some.Class.outlineCaller Class.java:98"
-    );
+fn outlines_are_dropped_and_give_their_callers_the_line() {
+    check(include_str!("r8/outline.txt"));
 }
 
 #[test]
 fn code_that_shows_only_in_an_exception_is_rewritten() {
-    let mapping = "\
-# {\"id\":\"com.android.tools.r8.mapping\",\"version\":\"2.0\"}
-some.Class -> a:
-    4:4:void other.Class.inlinee():23:23 -> a
-    4:4:void caller(other.Class):7 -> a
-    # {\"id\":\"com.android.tools.r8.rewriteFrame\",\"conditions\":[\"throws(Ljava/lang/NullPointerException;)\"],\"actions\":[\"removeInnerFrames(1)\"]}
-";
-    assert_eq!(
-        retrace(mapping, "a.a:4", None),
-        "other.Class.inlinee Class.java:23 (inlined)\nsome.Class.caller Class.java:7"
-    );
-    assert_eq!(
-        retrace(mapping, "a.a:4", Some("java.lang.NullPointerException")),
-        "some.Class.caller Class.java:7"
-    );
+    check(include_str!("r8/rewritten.txt"));
 }
 
 #[test]
-fn unknown_classes_stay_unknown_and_known_classes_keep_unknown_functions() {
-    let mapping = "com.example.Cart -> a.b:\n    1:1:void pay():30:30 -> a\n";
-    assert_eq!(
-        retrace(mapping, "java.util.Arrays.sort:90 a.b.zz:3", None),
-        "? java.util.Arrays.sort\ncom.example.Cart.zz Cart.java:3"
-    );
+fn code_that_nobody_wrote_is_dropped() {
+    check(include_str!("r8/synthetic.txt"));
 }
 
 #[test]

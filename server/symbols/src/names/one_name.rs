@@ -1,0 +1,344 @@
+//! One name for all instances of a function.
+//!
+//! The compiler makes an instance of a generic function for each type, clones functions to optimize them, and numbers closures. A stack is
+//! known by its functions, so these differences would split what belongs together, within a build and between builds.
+
+/// Additions of GCC and LLVM to the symbols of clones. A number may follow.
+const CLONES: [&str; 9] = [
+    "cold",
+    "constprop",
+    "isra",
+    "llvm",
+    "localalias",
+    "lto_priv",
+    "part",
+    "clone",
+    "warm",
+];
+
+/// Removes what compilers add to the symbols of clones: `pay.isra.0.cold` → `pay`.
+pub(super) fn without_clones(symbol: &str) -> &str {
+    let mut rest = symbol;
+    while let Some((before, last)) = rest.rsplit_once('.') {
+        let is_number = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+        let before = if is_number {
+            match before.rsplit_once('.') {
+                Some((before, clone)) if CLONES.contains(&clone) => before,
+                _ => break,
+            }
+        } else if CLONES.contains(&last) {
+            before
+        } else {
+            break;
+        };
+        if before.is_empty() {
+            break;
+        }
+        rest = before;
+    }
+    rest
+}
+
+/// Signs that belong to the name of an operator of C++, longest first.
+const OPERATORS: [&str; 13] = [
+    "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "()", "[]", "<", ">",
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Syntax {
+    Rust,
+    Cpp,
+}
+
+/// Removes type arguments and numbers of closures; in C++, parameters as well.
+///
+/// `<shop::Cart<u32>>::add::<u8>` → `shop::Cart::add`
+pub(super) fn one_name(name: &str, syntax: Syntax) -> String {
+    let mut rewriter = Rewriter {
+        syntax,
+        out: String::with_capacity(name.len()),
+    };
+    rewriter.rewrite(name);
+    let name = rewriter.out;
+    match name.strip_suffix(" const") {
+        Some(method) if syntax == Syntax::Cpp => method.to_owned(),
+        _ => name,
+    }
+}
+
+struct Rewriter {
+    syntax: Syntax,
+    out: String,
+}
+
+impl Rewriter {
+    fn rewrite(&mut self, name: &str) {
+        let mut rest = name;
+        while let Some(letter) = rest.chars().next() {
+            let taken = match letter {
+                '<' => self.angle(rest),
+                '(' if self.syntax == Syntax::Cpp => self.parameters(rest),
+                '[' if self.syntax == Syntax::Cpp && rest.starts_with("[abi:") => {
+                    closing(rest, '[', ']')
+                }
+                '{' if self.syntax == Syntax::Rust => self.closure(rest),
+                'o' if self.syntax == Syntax::Cpp && self.is_at_start() => self.operator(rest),
+                _ => None,
+            };
+            let taken = taken.unwrap_or_else(|| {
+                self.out.push(letter);
+                letter.len_utf8()
+            });
+            rest = rest.get(taken..).unwrap_or_default();
+        }
+    }
+
+    /// Whether a path begins here, or a part of one.
+    fn is_at_start(&self) -> bool {
+        !self
+            .out
+            .ends_with(|letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$'))
+    }
+
+    /// Reads type arguments, or the `<Type as Trait>` of a path in Rust. Returns its length.
+    fn angle(&mut self, text: &str) -> Option<usize> {
+        let length = closing(text, '<', '>')?;
+        let inner = text.get(1..length - 1)?;
+        if self.syntax == Syntax::Cpp {
+            // Lambdas of MSVC are called `<lambda_1>`.
+            if self.is_at_start() && !self.out.ends_with(['\'', '}', '>', ')', ']']) {
+                return None;
+            }
+            return Some(length);
+        }
+        if self.out.ends_with("::") {
+            match inner.strip_prefix("impl ") {
+                Some(inner) => {
+                    self.out.push_str("<impl ");
+                    self.rewrite(inner);
+                    self.out.push('>');
+                }
+                None => self.out.truncate(self.out.len() - 2),
+            }
+            return Some(length);
+        }
+        if !self.is_at_start() || self.out.ends_with('}') {
+            return Some(length);
+        }
+        match split_as(inner) {
+            Some((of, implemented)) => {
+                self.out.push('<');
+                self.rewrite(of);
+                self.out.push_str(" as ");
+                self.rewrite(implemented);
+                self.out.push('>');
+            }
+            None if inner.starts_with(|letter: char| {
+                letter.is_alphanumeric() || letter == '_' || letter == '<'
+            }) =>
+            {
+                self.rewrite(inner);
+            }
+            None => {
+                self.out.push('<');
+                self.rewrite(inner);
+                self.out.push('>');
+            }
+        }
+        Some(length)
+    }
+
+    /// Reads the parameters of a function of C++. Returns their length.
+    fn parameters(&self, text: &str) -> Option<usize> {
+        // `(anonymous namespace)` is a name.
+        if self.is_at_start() && !self.out.ends_with(['>', ']', ')']) {
+            return None;
+        }
+        let length = closing(text, '(', ')')?;
+        let is_const = text.get(length..)?.starts_with(" const::");
+        Some(length + if is_const { " const".len() } else { 0 })
+    }
+
+    /// Reads `{closure#2}`. Returns its length.
+    fn closure(&mut self, text: &str) -> Option<usize> {
+        let (number, _) = text.strip_prefix("{closure#")?.split_once('}')?;
+        self.out.push_str("{{closure}}");
+        Some("{closure#}".len() + number.len())
+    }
+
+    /// Reads `operator<<`, with its type arguments and parameters. Returns their length.
+    fn operator(&mut self, text: &str) -> Option<usize> {
+        let signs = text.strip_prefix("operator")?;
+        let sign = OPERATORS.iter().find(|sign| signs.starts_with(**sign))?;
+        self.out.push_str("operator");
+        self.out.push_str(sign);
+        let mut rest = signs.get(sign.len()..)?;
+        for (open, close) in [('<', '>'), ('(', ')')] {
+            let brackets = rest.trim_start_matches(' ');
+            let length = brackets
+                .starts_with(open)
+                .then(|| closing(brackets, open, close));
+            rest = match length.flatten() {
+                Some(length) => brackets.get(length..)?,
+                None => rest,
+            };
+        }
+        Some(text.len() - rest.len())
+    }
+}
+
+/// Returns the length of the text from an opening bracket to the one that closes it.
+fn closing(text: &str, open: char, close: char) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut last = ' ';
+    for (at, letter) in text.char_indices() {
+        // `->` is an arrow.
+        if letter == close && last != '-' {
+            depth = depth.checked_sub(1)?;
+            if depth == 0 {
+                return Some(at + letter.len_utf8());
+            }
+        } else if letter == open {
+            depth += 1;
+        }
+        last = letter;
+    }
+    None
+}
+
+/// Splits `Type as Trait`, outside of brackets.
+fn split_as(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    let mut last = ' ';
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' if last == '-' => {}
+            '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ' ' if depth == 0 => {
+                let rest = text.get(at..)?;
+                if let Some(implemented) = rest.strip_prefix(" as ") {
+                    return Some((text.get(..at)?, implemented));
+                }
+            }
+            _ => {}
+        }
+        last = letter;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Syntax, one_name, without_clones};
+
+    #[test]
+    fn instances_of_a_function_of_rust_have_one_name() {
+        let cases = [
+            ("<shop::Cart<u32>>::add::<u8>", "shop::Cart::add"),
+            ("shop::Cart<T>::add", "shop::Cart::add"),
+            ("shop::call::<shop::main::{closure#1}>", "shop::call"),
+            ("shop::arr::<3>", "shop::arr"),
+            (
+                "<shop::Cart<_> as shop::Pay<u32>>::pay",
+                "<shop::Cart as shop::Pay>::pay",
+            ),
+            (
+                "<alloc::vec::Vec<T,A> as core::ops::drop::Drop>::drop",
+                "<alloc::vec::Vec as core::ops::drop::Drop>::drop",
+            ),
+            (
+                "core::ptr::drop_in_place<shop::Cart<u32>>",
+                "core::ptr::drop_in_place",
+            ),
+            (
+                "alloc::slice::<impl [T]>::sort_by",
+                "alloc::slice::<impl [T]>::sort_by",
+            ),
+            ("<[u32]>::sort_by::<fn(u32) -> u32>", "<[u32]>::sort_by"),
+            (
+                "<&mut F as core::ops::FnOnce<(u32,)>>::call_once",
+                "<&mut F as core::ops::FnOnce>::call_once",
+            ),
+            (
+                "shop::pay::{closure#0}::{closure#2}",
+                "shop::pay::{{closure}}::{{closure}}",
+            ),
+            ("shop::pay::{{closure}}", "shop::pay::{{closure}}"),
+            (
+                "<std::Once>::call_once::<std::cleanup::{closure#0}>::{closure#0}",
+                "std::Once::call_once::{{closure}}",
+            ),
+            (
+                "<<std::Once>::call<std::f::{closure#0}>::{closure#0} as core::ops::FnOnce<()>>::call_once::{shim:vtable#0}",
+                "<std::Once::call::{{closure}} as core::ops::FnOnce>::call_once::{shim:vtable#0}",
+            ),
+            ("main", "main"),
+            ("broken<", "broken<"),
+            ("a>b::<", "a>b::<"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(one_name(name, Syntax::Rust), expected);
+        }
+    }
+
+    #[test]
+    fn instances_of_a_function_of_cpp_have_one_name() {
+        let cases = [
+            (
+                "std::vector<int, std::allocator<int> >::push_back",
+                "std::vector::push_back",
+            ),
+            ("shop::Cart::pay<int>", "shop::Cart::pay"),
+            (
+                "shop::Cart::pay(int)::{lambda(int)#1}::operator() const",
+                "shop::Cart::pay::{lambda#1}::operator()",
+            ),
+            (
+                "shop::Cart::total() const::{lambda()#1}::operator()",
+                "shop::Cart::total::{lambda#1}::operator()",
+            ),
+            ("shop::operator<<", "shop::operator<<"),
+            (
+                "shop::operator<< <int>(shop::Cart<int>&)",
+                "shop::operator<<",
+            ),
+            ("shop::Cart::operator->", "shop::Cart::operator->"),
+            ("bool std::operator<=><int>", "bool std::operator<=>"),
+            (
+                "(anonymous namespace)::help(int)",
+                "(anonymous namespace)::help",
+            ),
+            ("foo::bar[abi:cxx11]", "foo::bar"),
+            (
+                "`shop::pay'::`1'::<lambda_1>::operator()",
+                "`shop::pay'::`1'::<lambda_1>::operator()",
+            ),
+            (
+                "google::Handler::Dump(int, char const*) const",
+                "google::Handler::Dump",
+            ),
+            ("operators::find(x)", "operators::find"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(one_name(name, Syntax::Cpp), expected);
+        }
+    }
+
+    #[test]
+    fn clones_have_the_name_of_the_function() {
+        let cases = [
+            ("pay.cold", "pay"),
+            ("pay.isra.0.cold", "pay"),
+            ("pay.part.0.constprop.1", "pay"),
+            ("_ZN4shop3payEv.llvm.1234567890", "_ZN4shop3payEv"),
+            ("pay.lto_priv.0", "pay"),
+            ("counter.2", "counter.2"),
+            (".cold", ".cold"),
+            ("$s4Shop4CartC3payyyF", "$s4Shop4CartC3payyyF"),
+        ];
+        for (symbol, expected) in cases {
+            assert_eq!(without_clones(symbol), expected);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Where an ELF file keeps its debug information: tools move parts of it into other files.
+
+use gimli::{DebugAbbrev, DebugInfo as Units, EndianSlice, RunTimeEndian, SectionId, UnitHeader};
+use symbolic::common::CodeId;
+use symbolic::debuginfo::Object;
+use symbolic::debuginfo::dwarf::Dwarf;
+
+use crate::{Contents, Format};
+
+/// Units beyond this are not looked at. A program is mostly built with the same options throughout.
+const MAX_UNITS: usize = 10_000;
+
+/// What an ELF file has in other files.
+#[derive(Default)]
+pub(super) struct DebugInfo {
+    /// The file is such a part itself: a `.dwo` or `.dwp` file.
+    pub(super) is_package: bool,
+    pub(super) shared: Option<Shared>,
+    /// Compilation units.
+    units: usize,
+    /// Units that have only their addresses in the file.
+    units_elsewhere: usize,
+}
+
+/// What `dwz` has moved to a file that several programs share.
+pub(super) struct Shared {
+    file: String,
+    /// The build id of that file.
+    pub(super) id: String,
+}
+
+type Bytes<'d> = EndianSlice<'d, RunTimeEndian>;
+
+impl DebugInfo {
+    pub(super) fn of(object: &Object<'_>) -> Self {
+        match object {
+            Object::Elf(elf) => Self::read(elf),
+            _ => Self::default(),
+        }
+    }
+
+    fn read<'d>(elf: &impl Dwarf<'d>) -> Self {
+        let has = |section: SectionId| {
+            let name = section.name().trim_start_matches('.');
+            elf.raw_section(name).is_some()
+        };
+        let has_units = has(SectionId::DebugInfo);
+        let is_package = !has_units && elf.raw_section("debug_info.dwo").is_some();
+        let shared = elf.section("gnu_debugaltlink");
+        let (units, units_elsewhere) = count_units(elf).unwrap_or_default();
+        Self {
+            is_package,
+            shared: shared.and_then(|section| Shared::read(&section.data)),
+            units,
+            units_elsewhere,
+        }
+    }
+
+    /// Whether all functions and lines are in other files.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.units > 0 && self.units == self.units_elsewhere
+    }
+
+    /// Says what is missing, and what to do.
+    pub(super) fn warnings(&self, format: Format, contents: Contents) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Some(Shared { file, id }) = &self.shared {
+            warnings.push(format!(
+                "`dwz` has moved a part of the debug information to {file} (build id {id}), so functions and lines are missing. \
+                 Upload the file from before `dwz`"
+            ));
+        }
+        if self.units_elsewhere > 0 {
+            warnings.push(format!(
+                "the functions and lines of {} of {} compilation units are in .dwo or .dwp files, which are not read. Build with \
+                 `split-debuginfo = \"off\"` (cargo) or without `-gsplit-dwarf` (C and C++)",
+                self.units_elsewhere, self.units
+            ));
+        } else if !contents.lines {
+            let missing = match format {
+                Format::Breakpad => {
+                    "the file has no lines. Run `dump_syms` on a program with debug information"
+                }
+                Format::Pe => "the file has no debug information. Upload its .pdb",
+                Format::MachO => {
+                    "the file has no debug information, so there are no lines, and no names of inlined functions. Upload its .dSYM"
+                }
+                _ => {
+                    "the file has no debug information, so there are no lines, and no names of inlined or stripped functions. Build \
+                     with debug information (`debug = 1` for cargo, `-g` for C and C++), and upload the file from before `strip`"
+                }
+            };
+            warnings.push(missing.to_owned());
+        }
+        warnings
+    }
+}
+
+impl Shared {
+    /// Reads the name of the file, a zero byte, and the build id.
+    fn read(section: &[u8]) -> Option<Self> {
+        let end = section.iter().position(|byte| *byte == 0)?;
+        let (file, id) = section.split_at_checked(end)?;
+        Some(Self {
+            file: String::from_utf8_lossy(file).into_owned(),
+            id: CodeId::from_binary(id.get(1..)?).as_str().to_owned(),
+        })
+    }
+}
+
+/// Returns the number of compilation units, and of those that have their functions and lines in other files.
+fn count_units<'d>(elf: &impl Dwarf<'d>) -> Option<(usize, usize)> {
+    let section = |section: SectionId| elf.section(section.name().trim_start_matches('.'));
+    let (info, abbreviations) = (
+        section(SectionId::DebugInfo)?,
+        section(SectionId::DebugAbbrev)?,
+    );
+    let endian = elf.endianity();
+    let abbreviations = DebugAbbrev::new(&abbreviations.data, endian);
+    let mut units = Units::new(&info.data, endian).units();
+    let (mut count, mut elsewhere) = (0, 0);
+    while let Ok(Some(unit)) = units.next() {
+        count += 1;
+        elsewhere += usize::from(is_skeleton(&unit, &abbreviations).unwrap_or_default());
+        if count == MAX_UNITS {
+            break;
+        }
+    }
+    Some((count, elsewhere))
+}
+
+/// Whether a unit refers to another file for its contents.
+fn is_skeleton(
+    unit: &UnitHeader<Bytes<'_>>,
+    abbreviations: &DebugAbbrev<Bytes<'_>>,
+) -> Option<bool> {
+    let abbreviations = unit.abbreviations(abbreviations).ok()?;
+    let mut entries = unit.entries(&abbreviations);
+    let root = entries.next_dfs().ok()??;
+    let names = [gimli::DW_AT_dwo_name, gimli::DW_AT_GNU_dwo_name];
+    Some(names.into_iter().any(|name| root.attr(name).is_some()))
+}
