@@ -1,6 +1,7 @@
 //! Readable names of native functions: Rust, C++, Swift, Objective-C and Kotlin/Native.
 
 mod one_name;
+mod rust_module;
 
 use std::borrow::Cow;
 
@@ -8,6 +9,7 @@ use symbolic::common::{Language, Name};
 use symbolic::demangle::{Demangle, DemangleOptions};
 
 use self::one_name::{Syntax, one_name, without_clones};
+use self::rust_module::module_of;
 
 /// Longer symbols are not demangled.
 const MAX_SYMBOL_BYTES: usize = 4096;
@@ -36,6 +38,17 @@ pub(crate) fn readable(name: &Name<'_>) -> Readable {
     Readable {
         class: String::new(),
         function,
+    }
+}
+
+/// Completes the name of a Rust function with the module that its source file tells, if the name has no path.
+pub(crate) fn with_module(function: String, language: Language, file: &str) -> String {
+    if language != Language::Rust || function.contains("::") || function.starts_with('<') {
+        return function;
+    }
+    match module_of(file) {
+        Some(module) => format!("{module}::{function}"),
+        None => function,
     }
 }
 

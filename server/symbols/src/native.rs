@@ -12,7 +12,7 @@ use symbolic::symcache::{SymCache, SymCacheConverter};
 use self::debug_info::DebugInfo;
 use crate::convert::ConvertError;
 use crate::inspect::{MAX_FOUND, Unusable, causes};
-use crate::names::readable;
+use crate::names::{readable, with_module};
 use crate::{Contents, Format, Found, Location, MAX_LOCATIONS, Origin, SymbolId};
 
 pub(crate) fn inspect(data: &[u8]) -> Result<Vec<Found>, Unusable> {
@@ -124,14 +124,14 @@ pub(crate) fn lookup(symbols: &SymCache<'_>, offset: u64) -> Vec<Location> {
         .lookup(offset)
         .take(MAX_LOCATIONS)
         .map(|location| {
-            let name = readable(&location.function().name_for_demangling());
+            let symbol = location.function().name_for_demangling();
+            let name = readable(&symbol);
+            let file = location.file().map(|file| file.full_path());
+            let file = file.unwrap_or_default();
             Location {
                 class: name.class,
-                function: name.function,
-                file: location
-                    .file()
-                    .map(|file| file.full_path())
-                    .unwrap_or_default(),
+                function: with_module(name.function, symbol.language(), &file),
+                file,
                 line: location.line(),
                 origin: Origin::Inlined,
             }
