@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::server::{Server, program};
 use crate::{RULES, run_shop};
 
-/// The stalls of the shop: the title, and the function, file and line to which the stack leads.
+/// What the stalls of the shop are shown as: the function to blame, or the title if no function is known.
 const STALLS: &str = "
-    SELECT DISTINCT culprit FROM janks
+    SELECT DISTINCT if(culprit = '', title, culprit) AS name FROM janks
     INNER JOIN stack_class_current AS class ON class.stack_hash = janks.stack_hash AND class.project = janks.project
-    ORDER BY culprit";
+    ORDER BY name";
 const CULPRITS: &str =
     "shop::stalls::parse_catalog\nshop::stalls::save_order\nshop::stalls::wait_for_cache";
 /// The number of stalls whose stacks name the function of the shop with its file and a line in it.
