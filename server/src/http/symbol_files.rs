@@ -390,16 +390,29 @@ pub(super) async fn check(
     let stacks = stacks.await?;
     let is_readable = |build: &NeededBuild| build.state >= SymbolState::NoLines;
     let complete = needed.iter().all(is_readable);
-    let build = |build: NeededBuild| CheckedBuild {
-        id: build.id,
-        modules: build.modules,
-        events: build.events,
-        state: build.state,
-    };
+    let mut builds = Vec::new();
+    for build in needed {
+        // The libraries of the system have no file and need none.
+        if build.state == SymbolState::Complete
+            && app
+                .control
+                .usable_symbols(project, &build.id)
+                .await?
+                .is_none()
+        {
+            continue;
+        }
+        builds.push(CheckedBuild {
+            id: build.id,
+            modules: build.modules,
+            events: build.events,
+            state: build.state,
+        });
+    }
     Ok(Json(Check {
         app_version,
         stacks,
-        builds: needed.into_iter().map(build).collect(),
+        builds,
         complete,
     }))
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use clap::Args;
-use reqwest::header::RETRY_AFTER;
+use reqwest::header::{LOCATION, RETRY_AFTER};
+use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -32,7 +33,7 @@ const SILENCE: Duration = Duration::from_secs(120);
 pub(super) struct ServerArgs {
     /// The address of the server, such as <https://unjank.example.com>
     #[arg(long, env = "UNJANK_URL", value_name = "URL")]
-    url: Option<Url>,
+    url: Option<String>,
 
     /// The API token. Prefer the environment variable, because other users of the machine can see flags
     #[arg(
@@ -101,14 +102,22 @@ struct Postponed {
 
 impl Server {
     pub(super) fn new(args: &ServerArgs) -> anyhow::Result<Self> {
-        let url = args.url.clone();
+        // An empty variable is a secret that the CI does not have.
+        let url = args.url.as_deref().filter(|url| !url.is_empty());
+        let url = url.context("set the address of the server: --url or UNJANK_URL")?;
+        let url = Url::parse(url).with_context(|| {
+            format!("--url `{url}` is not an address such as https://unjank.example.com")
+        })?;
         let token = args.token.clone();
+        let token = token.filter(|token| !token.reveal().is_empty());
         Ok(Self {
             client: Client::builder()
                 .connect_timeout(CONNECT)
                 .read_timeout(SILENCE)
+                // A redirected POST would become a GET.
+                .redirect(Policy::none())
                 .build()?,
-            url: url.context("set the address of the server: --url or UNJANK_URL")?,
+            url,
             token: token.context("set an API token: UNJANK_TOKEN or --token")?,
             project: args.project.clone(),
             is_reached: AtomicBool::new(false),
@@ -178,7 +187,7 @@ impl Server {
     async fn attempt(&self, request: RequestBuilder) -> anyhow::Result<Result<Bytes, Postponed>> {
         let response = match request.send().await {
             Ok(response) => response,
-            Err(error) if error.is_builder() || error.is_redirect() => return Err(error.into()),
+            Err(error) if error.is_builder() => return Err(error.into()),
             Err(error) => {
                 return Ok(Err(Postponed {
                     is_unreachable: error.is_connect(),
@@ -189,8 +198,15 @@ impl Server {
         };
         self.is_reached.store(true, Ordering::Relaxed);
         let status = response.status();
-        let pause = response.headers().get(RETRY_AFTER);
-        let pause = pause.and_then(|value| value.to_str().ok()?.parse().ok());
+        let header = |name| response.headers().get(name)?.to_str().ok();
+        if status.is_redirection() {
+            let to = header(LOCATION).unwrap_or("another address");
+            bail!(
+                "{} redirects to {to}: set the address of the server to the one behind the redirection",
+                self.url
+            );
+        }
+        let pause = header(RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
         let later = |reason| Postponed {
             reason,
             pause: pause.map(Duration::from_secs),
