@@ -16,10 +16,14 @@ describe('a long path', () => {
   });
 
   it('keeps the name of its file, however long', () => {
-    const name = 'a'.repeat(80);
+    const name = `${'a'.repeat(80)}.rs`;
     expect(shown(name, 20)).toBe(name);
     expect(shown(`src/${name}`, 20)).toBe(`src/${name}`);
     expect(shown(`src/cart/${name}`, 20)).toBe(`src/…/${name}`);
+  });
+
+  it('may be an id', () => {
+    expect(shown(`r8-map-id-${'0123456789abcdef'.repeat(4)}`, 56)).toBe('r8-map-id-0123456789abcd…');
   });
 
   it('may have backslashes', () => {

@@ -7,10 +7,15 @@ export interface Parts {
   tail: string;
 }
 
+/** What is shown of an id. */
+const ID = 24;
+
 /** Hides folders in the middle of a path with more than `most` characters. Its first folder and its last ones are shown. */
 export function shortPath(path: string, most = 56): Parts {
   const whole = { head: '', middle: '', tail: path };
   if (path.length <= most) return whole;
+  // The first characters of an id are enough, such as that of a mapping in place of a file.
+  if (!/[\\/.]/.test(path)) return { head: path.slice(0, ID), middle: path.slice(ID), tail: '' };
   // Each folder with the separator after it.
   const parts = path.split(/(?<=[\\/])/);
   const first = /^[\\/]/.test(path) ? 2 : 1;

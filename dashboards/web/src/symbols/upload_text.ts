@@ -7,17 +7,29 @@ export interface Recipe {
   text: string;
 }
 
-/** Without a slash at the end. */
+/** `server` has no slash at its end. */
 export function recipes(server: string, project: string): Recipe[] {
   return [
     {
       id: 'unjank',
       title: 'unjank',
-      about: 'The command finds symbol files in folders. It sends only what the server does not have.',
+      about: 'The program of the server. It finds symbol files in folders and sends what the server does not have.',
       text: [
-        `export UNJANK_URL=${server} UNJANK_TOKEN=…`,
-        `unjank symbols upload --project ${project} app/build/outputs/mapping/release`,
-        `unjank symbols upload --project ${project} target/release/${project}`,
+        `export UNJANK_URL=${server} UNJANK_TOKEN=… UNJANK_PROJECT=${project}`,
+        'unjank symbols upload app/build/outputs/mapping/release/mapping.txt',
+        `unjank symbols upload target/release/${project}`,
+      ].join('\n'),
+    },
+    {
+      id: 'gradle',
+      title: 'Gradle',
+      about: 'Run this task after assembleRelease. Set UNJANK_TOKEN on the build server.',
+      text: [
+        'tasks.register<Exec>("uploadMapping") {',
+        `    environment("UNJANK_URL", "${server}")`,
+        `    environment("UNJANK_PROJECT", "${project}")`,
+        '    commandLine("unjank", "symbols", "upload", "build/outputs/mapping/release/mapping.txt")',
+        '}',
       ].join('\n'),
     },
     {
@@ -28,19 +40,6 @@ export function recipes(server: string, project: string): Recipe[] {
         `export SENTRY_URL=${server}/ SENTRY_AUTH_TOKEN=… SENTRY_ORG=unjank SENTRY_PROJECT=${project}`,
         'sentry-cli upload-proguard app/build/outputs/mapping/release/mapping.txt',
         `sentry-cli debug-files upload target/release/${project}`,
-      ].join('\n'),
-    },
-    {
-      id: 'gradle',
-      title: 'Gradle',
-      about: 'Run this task after assembleRelease. The build server has the token in SENTRY_AUTH_TOKEN.',
-      text: [
-        'tasks.register<Exec>("uploadMapping") {',
-        `    environment("SENTRY_URL", "${server}/")`,
-        '    environment("SENTRY_ORG", "unjank")',
-        `    environment("SENTRY_PROJECT", "${project}")`,
-        '    commandLine("sentry-cli", "upload-proguard", "build/outputs/mapping/release/mapping.txt")',
-        '}',
       ].join('\n'),
     },
   ];
