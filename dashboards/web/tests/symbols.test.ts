@@ -5,9 +5,15 @@ import { documentOf, prefixFault, templateFault } from '../src/symbols/source_li
 import { recipes, tokenCommand } from '../src/symbols/upload_text';
 
 const ID = '67e9a1b2c3d4e5f60718293a4b5c6d7e8f901234';
-const native = { class: '', module: 'libshop.so', file: '', build_id: '67E9A1B2-C3D4-E5F6-0718-293A4B5C6D7E8F901234' };
-const obfuscated = { class: 'a.b', module: '', file: 'r8-map-id-5a7d1b0c', build_id: '' };
-const other = { class: 'java.util.Arrays', module: '', file: 'Arrays.java', build_id: '' };
+const native = {
+  class: '',
+  module: 'libshop.so',
+  file: '',
+  offset: 4096,
+  build_id: '67E9A1B2-C3D4-E5F6-0718-293A4B5C6D7E8F901234',
+};
+const obfuscated = { class: 'a.b', module: '', file: 'r8-map-id-5a7d1b0c', offset: 0, build_id: '' };
+const other = { class: 'java.util.Arrays', module: '', file: 'Arrays.java', offset: 0, build_id: '' };
 
 describe('lacked symbols', () => {
   it('are named after the modules of the frames that need them', () => {
@@ -18,6 +24,14 @@ describe('lacked symbols', () => {
   it('are mappings, if the frames are of obfuscated classes', () => {
     const lacking = { frames: [other, obfuscated], missing: [], mismatched: ['5a7d1b0c'] };
     expect(lackedBuilds(lacking)).toEqual([{ id: '5a7d1b0c', kind: 'mapping', modules: [], isWrong: true }]);
+  });
+
+  it('are source maps, if the frames are of scripts', () => {
+    const script = { class: '', module: '', file: 'https://shop.example/app.js', offset: 0, build_id: '5a7d1b0c' };
+    const lacking = { frames: [script], missing: ['5a7d1b0c'], mismatched: [] };
+    expect(lackedBuilds(lacking)).toEqual([{ id: '5a7d1b0c', kind: 'script', modules: ['app.js'], isWrong: false }]);
+    // Without frames, as of a stack that was cut, nothing is known but the id.
+    expect(lackedBuilds({ ...lacking, frames: [] })).toMatchObject([{ kind: 'image', modules: [] }]);
   });
 
   it('are listed once, wrong files first', () => {

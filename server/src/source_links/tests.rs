@@ -1,3 +1,5 @@
+//! Paths and links of frames, and templates that are refused.
+
 use serde_json::json;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 import type { Schemas } from '../api/client';
 
-type Frame = Pick<Schemas['FrameBody'], 'class' | 'module' | 'file' | 'build_id'>;
+type Frame = Pick<Schemas['FrameBody'], 'class' | 'module' | 'file' | 'build_id' | 'offset'>;
 
 export interface Lacking {
   frames: Frame[];
@@ -12,8 +12,8 @@ export interface Lacking {
 
 export interface LackedBuild {
   id: string;
-  kind: 'mapping' | 'image';
-  /** The modules of the frames that need the symbols. */
+  kind: 'mapping' | 'script' | 'image';
+  /** The modules or scripts of the frames that need the symbols. */
   modules: string[];
   isWrong: boolean;
 }
@@ -29,13 +29,23 @@ function isOf(frame: Frame, id: string): boolean {
   return plainId(frame.build_id) === id || (frame.file.startsWith(MAPPING) && frame.file.slice(MAPPING.length) === id);
 }
 
+function kindOf(frames: Frame[]): LackedBuild['kind'] {
+  if (frames.some((frame) => frame.class !== '')) return 'mapping';
+  // Native frames have an offset, and frames of scripts a line.
+  return frames.length > 0 && frames.every((frame) => frame.offset === 0) ? 'script' : 'image';
+}
+
+function nameOf(frame: Frame): string {
+  return frame.module || (frame.offset === 0 ? frame.file.split('/').at(-1)! : '');
+}
+
 export function lackedBuilds({ frames, missing, mismatched }: Lacking): LackedBuild[] {
   const build = (id: string): LackedBuild => {
     const of = frames.filter((frame) => isOf(frame, id));
     return {
       id,
-      kind: of.some((frame) => frame.class !== '') ? 'mapping' : 'image',
-      modules: [...new Set(of.map((frame) => frame.module))].filter(Boolean),
+      kind: kindOf(of),
+      modules: [...new Set(of.filter((frame) => frame.class === '').map(nameOf))].filter(Boolean),
       isWrong: mismatched.includes(id),
     };
   };
