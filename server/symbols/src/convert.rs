@@ -8,6 +8,8 @@ use crate::{Format, native, r8, source_map};
 pub enum ConvertError {
     #[error("{0}")]
     Unusable(#[from] Unusable),
+    #[error("the other file is not the one that this file needs: expected the build id {0}")]
+    OtherShared(String),
     #[error("the file has no build at place {0}")]
     NoSuchBuild(u32),
     #[error("cannot read the symbols: {0}")]
@@ -23,15 +25,44 @@ impl ConvertError {
 }
 
 /// Writes one build of a file in the form that a [`LookupFile`](crate::LookupFile) searches.
+///
+/// What is missing because the file [needs](crate::Found::needs) another one has no names. [`convert_with`] reads that one as well.
 pub fn convert(data: &[u8], index: u32, out: &mut dyn Write) -> Result<(), ConvertError> {
+    write(data, index, None, out)
+}
+
+/// Like [`convert()`], with the file that this one [needs](crate::Found::needs).
+pub fn convert_with(
+    data: &[u8],
+    index: u32,
+    shared: &[u8],
+    out: &mut dyn Write,
+) -> Result<(), ConvertError> {
+    write(data, index, Some(shared), out)
+}
+
+fn write(
+    data: &[u8],
+    index: u32,
+    shared: Option<&[u8]>,
+    out: &mut dyn Write,
+) -> Result<(), ConvertError> {
     let found = inspect(data)?;
     let found = found
         .into_iter()
         .find(|found| found.index == index)
         .ok_or(ConvertError::NoSuchBuild(index))?;
+    if let (Some(shared), Some(needs)) = (shared, &found.needs)
+        && !inspect(shared)?
+            .iter()
+            .any(|found| found.ids.contains(needs))
+    {
+        return Err(ConvertError::OtherShared(needs.clone()));
+    }
+    let shared = shared.filter(|_| found.needs.is_some());
     match found.format {
         Format::R8 => r8::convert(data, out),
         Format::SourceMap => source_map::convert(data, index, out),
-        _ => native::convert(data, index, out),
+        _ => native::convert(data, index, shared, out),
     }
 }

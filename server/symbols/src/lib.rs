@@ -16,14 +16,14 @@ mod native;
 mod r8;
 mod source_map;
 
-pub use self::convert::{ConvertError, convert};
+pub use self::convert::{ConvertError, convert, convert_with};
 pub use self::id::SymbolId;
 pub use self::inspect::{Contents, Format, Found, Unusable, inspect};
 pub use self::lookup::{JavaFrame, LookupFile, LookupKind, NotALookupFile, map_file};
 pub use self::r8::map_id_of;
 
 /// The version of the files that [`convert()`] writes. It changes when their form changes, so that older files are written again.
-pub const LOOKUP_VERSION: u32 = 1;
+pub const LOOKUP_VERSION: u32 = 2;
 
 /// The maximum number of functions that one frame stands for. Real code inlines a dozen levels; a made-up file could name millions.
 const MAX_LOCATIONS: usize = 64;

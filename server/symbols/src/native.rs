@@ -1,11 +1,14 @@
 //! Native code: addresses to functions.
 
 mod debug_info;
+mod shared;
 
 use std::collections::BTreeSet;
 use std::io::Write;
 
 use symbolic::common::CodeId;
+use symbolic::debuginfo::dwarf::DwarfDebugSession;
+use symbolic::debuginfo::elf::ElfObject;
 use symbolic::debuginfo::{Archive, FileFormat, Object, Symbol};
 use symbolic::symcache::{SymCache, SymCacheConverter};
 
@@ -97,7 +100,13 @@ fn without_length(id: &CodeId) -> Option<String> {
     (2 * bytes == rest.len()).then(|| rest.to_owned())
 }
 
-pub(crate) fn convert(data: &[u8], index: u32, out: &mut dyn Write) -> Result<(), ConvertError> {
+/// `shared` is the file that [`Found::needs`] names, if it is there.
+pub(crate) fn convert(
+    data: &[u8],
+    index: u32,
+    shared: Option<&[u8]>,
+    out: &mut dyn Write,
+) -> Result<(), ConvertError> {
     let archive = Archive::parse(data).map_err(|error| ConvertError::damaged(&error))?;
     let object = archive
         .object_by_index(index as usize)
@@ -111,10 +120,40 @@ pub(crate) fn convert(data: &[u8], index: u32, out: &mut dyn Write) -> Result<()
         ));
     }
     let mut converter = SymCacheConverter::new();
-    converter
-        .process_object(&object)
-        .map_err(|error| ConvertError::damaged(&error))?;
+    match (&object, shared) {
+        (Object::Elf(program), Some(shared)) => {
+            process_joined(&mut converter, program, shared)?;
+        }
+        _ => converter
+            .process_object(&object)
+            .map_err(|error| ConvertError::damaged(&error))?,
+    }
     converter.serialize(&mut &mut *out)?;
+    Ok(())
+}
+
+/// Adds the functions and symbols of a program, a part of whose debug information is in another file.
+fn process_joined(
+    converter: &mut SymCacheConverter<'_>,
+    program: &ElfObject<'_>,
+    shared: &[u8],
+) -> Result<(), ConvertError> {
+    let shared = ElfObject::parse(shared).map_err(|error| ConvertError::damaged(&error))?;
+    let joined = shared::join(program, &shared).map_err(|error| ConvertError::damaged(&error))?;
+    // Addresses in the image are relative to where the program is loaded.
+    let load_address = program.load_address().cast_signed();
+    let session =
+        DwarfDebugSession::parse(&joined, program.symbol_map(), load_address, program.kind())
+            .map_err(|error| ConvertError::damaged(&error))?;
+    converter.set_arch(program.arch());
+    converter.set_debug_id(program.debug_id());
+    for function in session.functions() {
+        let function = function.map_err(|error| ConvertError::damaged(&error))?;
+        converter.process_symbolic_function(&function);
+    }
+    for symbol in program.symbols() {
+        converter.process_symbolic_symbol(&symbol);
+    }
     Ok(())
 }
 

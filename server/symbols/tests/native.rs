@@ -6,7 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use unjank_symbols::{Found, Location, LookupFile, LookupKind, Origin, Unusable, convert, inspect};
+use unjank_symbols::{
+    ConvertError, Found, Location, LookupFile, LookupKind, Origin, Unusable, convert, convert_with,
+    inspect,
+};
 
 const SOURCE: &str = "\
 static inline __attribute__((always_inline)) int round_up(int price) {
@@ -168,7 +171,7 @@ fn debug_information_that_dwz_moved_is_named() {
     let shop = Built::with(&["-g"]);
     shop.run("cp", &["shop", "till"]);
     let dwz = Command::new("dwz")
-        .args(["-m", "common.debug", "-L", "1", "shop", "till"])
+        .args(["-m", "common.debug", "shop", "till"])
         .current_dir(shop.folder.path())
         .status();
     if !dwz.is_ok_and(|status| status.success()) || !shop.path("common.debug").exists() {
@@ -180,6 +183,18 @@ fn debug_information_that_dwz_moved_is_named() {
     assert!(found.warnings[0].contains("common.debug"));
     // The name of the inlined function is in the shared file.
     assert_eq!(shop.at("shop", "pay"), ["pay shop.c:6"]);
+    let [program, shared, other] =
+        ["shop", "common.debug", "till"].map(|name| std::fs::read(shop.path(name)).unwrap());
+    let mut converted = Vec::new();
+    convert_with(&program, 0, &shared, &mut converted).unwrap();
+    let lookup = LookupFile::from_bytes(&converted, LookupKind::Native).unwrap();
+    let located = lookup.native(shop.address("pay"));
+    assert_eq!(located.iter().map(shown).collect::<Vec<_>>(), PAY);
+    let refused = convert_with(&program, 0, &other, &mut Vec::new());
+    assert!(
+        matches!(refused, Err(ConvertError::OtherShared(_))),
+        "{refused:?}"
+    );
 }
 
 #[test]

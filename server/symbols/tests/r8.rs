@@ -129,6 +129,11 @@ fn lines_follow_from_ranges() {
 }
 
 #[test]
+fn ranges_may_be_wrong_or_for_all_lines() {
+    check(include_str!("r8/ranges.txt"));
+}
+
+#[test]
 fn outlines_are_dropped_and_give_their_callers_the_line() {
     check(include_str!("r8/outline.txt"));
 }
@@ -141,6 +146,55 @@ fn code_that_shows_only_in_an_exception_is_rewritten() {
 #[test]
 fn code_that_nobody_wrote_is_dropped() {
     check(include_str!("r8/synthetic.txt"));
+}
+
+/// The beginning of a mapping as R8 8.3 writes it, with the right hash.
+fn hashed(content: &str) -> String {
+    let hash = "86671244587ee3f058416a67f8146934d623a3b91bdc2220003923e4299641ca";
+    format!("# compiler: R8\n# pg_map_id: 8667124\n# pg_map_hash: SHA-256 {hash}\n{content}")
+}
+
+#[test]
+fn a_mapping_that_changed_after_the_build_is_noticed() {
+    let content = "com.example.Cart -> a.b:\n    1:1:void pay():30:30 -> a\n";
+    let warnings = |mapping: &str| inspect(mapping.as_bytes()).unwrap()[0].warnings.clone();
+    let whole = hashed(content);
+    assert!(warnings(&whole).is_empty(), "{:?}", warnings(&whole));
+    let changed = [
+        whole.replace("30:30", "31:31"),
+        whole.trim_end().to_owned(),
+        whole.replace('\n', "\r\n"),
+    ];
+    for mapping in changed {
+        assert!(
+            warnings(&mapping)[0].contains("changed or cut off"),
+            "{mapping}"
+        );
+    }
+    // Without a hash, nothing is known.
+    assert!(warnings(content).is_empty());
+}
+
+#[test]
+fn a_mapping_without_lines_has_a_warning() {
+    let mapping = "com.example.Cart -> a.b:\n    void pay() -> a\n";
+    let found = inspect(mapping.as_bytes()).unwrap();
+    assert!(!found[0].contents.lines);
+    assert!(
+        found[0].warnings[0].contains("LineNumberTable"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn long_lines_of_a_mapping_are_skipped() {
+    let long = "x".repeat(1 << 20);
+    let mapping = format!(
+        "com.example.Cart -> a.b:\n    1:1:void {long}():30:30 -> a\n# {{\"id\":\"{long}\"}}\n    2:2:void pay():31:31 -> a\n"
+    );
+    let mut converted = Vec::new();
+    convert(mapping.as_bytes(), 0, &mut converted).unwrap();
+    assert!(converted.len() < 1_000);
 }
 
 #[test]

@@ -259,14 +259,8 @@ impl<'d> Reader<'d> {
     fn finish(mut self) -> Written {
         for (obfuscated, class) in std::mem::take(&mut self.classes) {
             let first = self.methods();
-            for (name, mut ranges) in class.methods {
-                spread_flags(&mut ranges);
-                let first = self.ranges();
-                for range in &ranges {
-                    self.written.ranges.extend(range.words());
-                }
-                let row = [self.name(name), first, self.ranges()];
-                self.written.methods.extend(row);
+            for (name, ranges) in class.methods {
+                self.write_method(name, ranges);
             }
             let row = [
                 self.name(obfuscated),
@@ -281,6 +275,15 @@ impl<'d> Reader<'d> {
             self.written.files.extend(row);
         }
         self.written
+    }
+
+    fn write_method(&mut self, name: &'d str, mut ranges: Vec<LineRange>) {
+        spread_flags(&mut ranges);
+        let first = self.ranges();
+        let words = ranges.iter().flat_map(LineRange::words);
+        self.written.ranges.extend(words);
+        let row = [self.name(name), first, self.ranges()];
+        self.written.methods.extend(row);
     }
 
     fn methods(&self) -> u32 {

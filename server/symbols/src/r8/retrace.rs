@@ -11,6 +11,8 @@ use crate::{JavaFrame, Location, MAX_LOCATIONS, Origin};
 const MAX_ALTERNATIVES: usize = 8;
 /// If a frame may be of more lines than this, none is named.
 const MAX_POSSIBLE_LINES: u64 = MAX_ALTERNATIVES as u64;
+/// The maximum number of lines of the mapping about one name. Real methods have thousands.
+const MAX_RANGES: usize = 100_000;
 /// The range from 0 to this has all lines of a method.
 const LAST_LINE: u32 = 65_535;
 
@@ -59,23 +61,30 @@ pub(crate) fn retrace(
 
 /// Several methods of a class may have got one name. Splits the lines of the mapping by method.
 fn methods_of(tables: &Tables<'_>, ranges: Range<u32>) -> Vec<Vec<LineRange>> {
-    let ranges: Vec<LineRange> = ranges.map_while(|row| tables.range(row)).collect();
+    let ranges = ranges.map_while(|row| tables.range(row));
+    let ranges: Vec<LineRange> = ranges.take(MAX_RANGES).collect();
     let mut methods: Vec<Vec<LineRange>> = Vec::new();
-    let mut rest = ranges.as_slice();
-    while !rest.is_empty() {
-        let (inlined, others) = rest.split_at(inlined_together(rest));
+    for place in places(&ranges) {
         let signature = |ranges: &[LineRange]| ranges.last().map(|range| range.signature);
         match methods.last_mut() {
-            Some(method) if signature(method) == signature(inlined) => method.extend(inlined),
-            _ => methods.push(inlined.to_vec()),
+            Some(method) if signature(method) == signature(place) => method.extend(place),
+            _ => methods.push(place.to_vec()),
         }
-        rest = others;
     }
     let outermost = |method: Option<&Vec<LineRange>>| Some(method?.last()?.signature);
     if outermost(methods.first()) == outermost(methods.last()) {
         return vec![ranges];
     }
     methods
+}
+
+/// Splits ranges by place: functions that are inlined into each other are one place.
+fn places(mut ranges: &[LineRange]) -> impl Iterator<Item = &[LineRange]> {
+    std::iter::from_fn(move || {
+        let (place, others) = ranges.split_at_checked(inlined_together(ranges))?;
+        ranges = others;
+        Some(place)
+    })
 }
 
 /// Returns the number of ranges at the start that are one place: functions inlined into each other, innermost first.
@@ -258,46 +267,49 @@ impl<'d> Frame<'d, '_> {
 
     /// Returns the functions that the frame may stand for, innermost first. With one alternative, there is no doubt.
     fn alternatives(&self, narrowed: &Narrowed, thrown: Option<&str>) -> Vec<Vec<Called<'d>>> {
-        let mut alternatives = Vec::new();
-        for candidate in &narrowed.candidates {
-            let mut rest = candidate.ranges.as_slice();
-            while !rest.is_empty() {
-                let (place, others) = rest.split_at(inlined_together(rest));
-                rest = others;
-                let removed = self.removed(place, thrown);
-                let kept = place.len() - usize::from(candidate.is_synthesized);
-                for lines in possible_lines(place, narrowed) {
-                    let called = place.iter().zip(lines).take(kept).skip(removed);
-                    let called: Vec<Called<'_>> = called
-                        .map(|(range, line)| self.called(range, line))
-                        .collect();
-                    if !called.is_empty() {
-                        alternatives.push(called);
-                    }
-                }
-            }
-        }
+        let mut alternatives: Vec<Vec<Called<'_>>> = (narrowed.candidates.iter())
+            .flat_map(|candidate| self.alternatives_in(candidate, narrowed, thrown))
+            .collect();
+        alternatives.retain(|called| !called.is_empty());
         alternatives.sort_unstable();
         alternatives.dedup();
         alternatives.truncate(MAX_ALTERNATIVES);
         alternatives
     }
 
+    fn alternatives_in(
+        &self,
+        candidate: &Candidate,
+        narrowed: &Narrowed,
+        thrown: Option<&str>,
+    ) -> Vec<Vec<Called<'d>>> {
+        let mut alternatives = Vec::new();
+        for place in places(&candidate.ranges) {
+            let kept = place.len() - usize::from(candidate.is_synthesized);
+            let removed = self.removed(place, thrown);
+            let called = |lines: Vec<Option<u32>>| {
+                let called = place.iter().zip(lines).take(kept).skip(removed);
+                let called = called.map(|(range, line)| self.called(range, line));
+                called.collect()
+            };
+            let lines = possible_lines(place, narrowed);
+            alternatives.extend(lines.into_iter().map(called));
+        }
+        alternatives
+    }
+
     /// Returns the number of inlined functions that do not show in the stack of this exception.
     fn removed(&self, place: &[LineRange], thrown: Option<&str>) -> usize {
-        let mut removed = 0_usize;
-        for note in place.iter().flat_map(|range| self.tables.notes(range)) {
-            if let Note::Rewrite {
-                thrown: classes,
-                removed: count,
-            } = note
-            {
-                let mut classes = classes.iter().map(|class| self.tables.text(*class));
-                if classes.all(|class| Some(class) == thrown) {
-                    removed = removed.saturating_add(count as usize);
-                }
-            }
-        }
+        let applies = |classes: &[u32]| {
+            let mut classes = classes.iter().map(|class| self.tables.text(*class));
+            classes.all(|class| Some(class) == thrown)
+        };
+        let notes = place.iter().flat_map(|range| self.tables.notes(range));
+        let counts = notes.filter_map(|note| match note {
+            Note::Rewrite { thrown, removed } => applies(&thrown).then_some(removed as usize),
+            Note::OutlineCallSite(_) => None,
+        });
+        let removed = counts.fold(0, usize::saturating_add);
         // R8 takes a rule that removes more than there is for a mistake.
         if removed > place.len() { 0 } else { removed }
     }

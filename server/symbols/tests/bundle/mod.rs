@@ -9,7 +9,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 const MAGIC: &[u8] = b"SYSB\x02\x00\x00\x00";
 
 /// Bundles scripts with their source maps: URL, script, source map. The debug ids are the numbers from 1.
-pub fn of(scripts: &[(&str, &str, &str)]) -> Vec<u8> {
+pub(crate) fn of(scripts: &[(&str, &str, &str)]) -> Vec<u8> {
     let mut files = serde_json::Map::new();
     let mut contents = Vec::new();
     for (number, (url, script, map)) in (1_u32..).zip(scripts) {
@@ -32,7 +32,7 @@ pub fn of(scripts: &[(&str, &str, &str)]) -> Vec<u8> {
 }
 
 /// Zips files.
-pub fn zipped(files: &[(String, &str)]) -> Vec<u8> {
+pub(crate) fn zipped(files: &[(String, &str)]) -> Vec<u8> {
     let mut out = Cursor::new(MAGIC.to_vec());
     out.set_position(MAGIC.len() as u64);
     let mut archive = ZipWriter::new(out);
