@@ -69,7 +69,9 @@ pictures: check-tools web
 bench: check-tools
 	$(CARGO) build --release --locked --workspace
 	target/release/unjank-loadtest bench --server-bin target/release/unjank
+	target/release/unjank-loadtest symbols --server-bin target/release/unjank
 	$(CARGO) bench --locked -p unjank-server --bench remote_config -- --quick
+	$(CARGO) bench --locked -p unjank-symbols
 	$(CARGO) bench --locked -p unjank --features tracing --bench calls
 	$(CARGO) bench --locked -p unjank-stack-sampler
 

@@ -7,6 +7,7 @@ use crate::arguments::{BenchArgs, ChaosArgs, ReplayArgs, RunArgs};
 use crate::faults::FaultsArgs;
 use crate::queries::QueriesArgs;
 use crate::soak::SoakArgs;
+use crate::symbols::SymbolsArgs;
 
 /// Simulates devices that send to an unjank server, and verifies that the server stored what it acknowledged.
 ///
@@ -58,6 +59,8 @@ pub(crate) enum Command {
     /// Measure the queries of the dashboard's screens on a large store, which is filled once and kept: prints latency and rows
     /// read of each.
     Queries(Box<QueriesArgs>),
+    /// Measure how fast stacks become readable with large R8 mappings, how much memory that takes, and whether ingest gets slower.
+    Symbols(Box<SymbolsArgs>),
     /// Try alert rules on simulated fleets: how soon a slow-down is found, and how often rules fire falsely. The exit code is 1
     /// if alerts fire too late or too often.
     Alerts(Box<AlertsArgs>),

@@ -1,6 +1,6 @@
 //! `unjank-loadtest`: simulates devices that send to an unjank server, and verifies what the server stored.
 //!
-//! Read top-down: `run`, `replay`, `chaos`, `faults`, `bench`, `soak`, `queries` and `alerts` are the commands. `workload`
+//! Read top-down: `run`, `replay`, `chaos`, `faults`, `bench`, `soak`, `queries`, `symbols` and `alerts` are the commands. `workload`
 //! assembles a load from `plan` (who sends when), `parcel` (what is sent), `generator` and `pacing` (build ahead, release on
 //! time), and `delivery` and `post` (retry and send). `ledger` records what the devices sent, and `verify` compares it with the
 //! store.
@@ -43,6 +43,7 @@ mod server_and_store;
 mod soak;
 mod stages;
 mod store;
+mod symbols;
 mod tally;
 mod verify;
 mod vocabulary;
@@ -73,12 +74,19 @@ async fn main() -> ExitCode {
     if let Command::Soak(args) = &cli.command {
         return exit_code(soak::run(args).await);
     }
+    if let Command::Symbols(args) = &cli.command {
+        return exit_code(symbols::run(args).await);
+    }
     let output = match &cli.command {
         Command::Run(args) => &args.output,
         Command::Replay(args) => &args.output,
         Command::Chaos(args) => &args.output,
         Command::Bench(args) => &args.output,
-        Command::Queries(_) | Command::Alerts(_) | Command::Faults(_) | Command::Soak(_) => {
+        Command::Queries(_)
+        | Command::Alerts(_)
+        | Command::Faults(_)
+        | Command::Soak(_)
+        | Command::Symbols(_) => {
             return ExitCode::SUCCESS;
         }
     };
@@ -106,9 +114,11 @@ async fn work(command: &Command) -> Result<Report> {
         Command::Replay(args) => replay::run_alone(args).await,
         Command::Chaos(args) => chaos::run(args).await,
         Command::Bench(args) => bench::run(args).await,
-        Command::Queries(_) | Command::Alerts(_) | Command::Faults(_) | Command::Soak(_) => {
-            Err(anyhow!("no load"))
-        }
+        Command::Queries(_)
+        | Command::Alerts(_)
+        | Command::Faults(_)
+        | Command::Soak(_)
+        | Command::Symbols(_) => Err(anyhow!("no load")),
     }
 }
 

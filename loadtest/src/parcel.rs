@@ -193,6 +193,7 @@ impl Packer {
             minute: plan.part,
         };
         let mut batch = Batch {
+            modules: Vec::new(),
             batch_id: settings.tag.batch_id(plan.seq, made_at.as_micros()),
             sent_at: Some(sent_at),
             resource: device.resource(),

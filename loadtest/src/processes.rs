@@ -81,6 +81,21 @@ fn ticks_at(stat: &str, place: usize) -> Option<u64> {
     Some(user + system)
 }
 
+/// Memory of a process that is in RAM, in bytes.
+pub(crate) struct Resident {
+    pub(crate) own: u64,
+    /// Pages of files that are mapped into memory. The system drops them when others need the memory.
+    pub(crate) of_files: u64,
+}
+
+pub(crate) fn resident(pid: u32) -> Option<Resident> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    Some(Resident {
+        own: memory(&status, "RssAnon:")?,
+        of_files: memory(&status, "RssFile:")?,
+    })
+}
+
 fn memory(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;

@@ -73,7 +73,8 @@ fn upload(server: &Server, file: &Path) {
     let output = Command::new(program("unjank"))
         .args(["symbols", "upload"])
         .arg(file)
-        .args(["--server", &server.url(), "--project", "default"])
+        .env("UNJANK_URL", server.url())
+        .env("UNJANK_PROJECT", "default")
         .env(
             "UNJANK_TOKEN",
             token.lines().last().unwrap_or_default().trim(),
