@@ -6,6 +6,7 @@
 mod dry_run;
 mod progress;
 mod reclassifier;
+mod repair;
 mod symbolication;
 
 pub use self::dry_run::{DryRun, DryRunError, DryRuns, Tried};

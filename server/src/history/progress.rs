@@ -66,6 +66,8 @@ impl Progress {
 #[derive(Debug)]
 pub struct ProgressBoard {
     projects: Mutex<HashMap<Arc<str>, Progress>>,
+    /// The number of stacks that the last repair with new symbol files has processed.
+    repaired: Mutex<HashMap<Arc<str>, u64>>,
     metrics: ReclassificationMetrics,
 }
 
@@ -74,7 +76,30 @@ impl ProgressBoard {
     pub fn new(metrics: ReclassificationMetrics) -> Self {
         Self {
             projects: Mutex::default(),
+            repaired: Mutex::default(),
             metrics,
+        }
+    }
+
+    /// Returns the number of stacks that the current or last repair with new symbol files has processed on this server.
+    #[must_use]
+    pub fn repaired_stacks(&self, project: &str) -> u64 {
+        let repaired = self.repaired.lock();
+        let repaired = repaired.unwrap_or_else(PoisonError::into_inner);
+        repaired.get(project).copied().unwrap_or_default()
+    }
+
+    pub(super) fn begin_repair(&self, project: &Arc<str>) {
+        let repaired = self.repaired.lock();
+        let mut repaired = repaired.unwrap_or_else(PoisonError::into_inner);
+        repaired.insert(Arc::clone(project), 0);
+    }
+
+    pub(super) fn advance_repair(&self, project: &str, stacks: u64) {
+        let repaired = self.repaired.lock();
+        let mut repaired = repaired.unwrap_or_else(PoisonError::into_inner);
+        if let Some(done) = repaired.get_mut(project) {
+            *done += stacks;
         }
     }
 

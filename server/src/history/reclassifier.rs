@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::progress::ProgressBoard;
+use super::repair::Repairs;
 use crate::clock::{Clock, UnixTime};
 use crate::control::Access;
 use crate::metrics::SymbolMetrics;
@@ -70,6 +71,10 @@ struct Pass {
     after: Option<u64>,
     due: Instant,
     pause: Duration,
+    repairs: Repairs,
+    /// When to symbolicate next, after a failure.
+    symbols_due: Instant,
+    symbols_pause: Duration,
 }
 
 impl Pass {
@@ -80,6 +85,9 @@ impl Pass {
             after: None,
             due: Instant::now(),
             pause: FIRST_PAUSE,
+            repairs: Repairs::default(),
+            symbols_due: Instant::now(),
+            symbols_pause: FIRST_PAUSE,
         }
     }
 
@@ -133,7 +141,9 @@ impl Reclassifier {
             if pass.rules.id() != rules.id() {
                 *pass = Pass::new(rules);
             }
-            busy |= self.follow_symbols(project, rules).await;
+            if pass.symbols_due <= Instant::now() {
+                busy |= self.follow_symbols(project, pass).await;
+            }
             if pass.due > Instant::now() {
                 continue;
             }
@@ -148,18 +158,28 @@ impl Reclassifier {
     }
 
     /// Symbolicates stacks that have arrived and those whose symbol file has. Returns whether there were any.
-    async fn follow_symbols(&self, project: &Arc<str>, rules: &Arc<RuleSet>) -> bool {
+    async fn follow_symbols(&self, project: &Arc<str>, pass: &mut Pass) -> bool {
         let follow = async {
-            let arrived = self.arrivals(project, rules).await?;
-            Ok(arrived | self.repair(project, rules).await?)
+            let arrived = self.arrivals(project, &pass.rules).await?;
+            Ok(arrived | self.repair(project, &pass.rules, &mut pass.repairs).await?)
         };
         let followed: Result<bool, Failure> = timeout(LONGEST_STEP, follow)
             .await
             .unwrap_or_else(|_| Err(Failure::Later("no answer".to_owned())));
-        followed.unwrap_or_else(|failure| {
-            tracing::debug!(project = %project, %failure, "cannot symbolicate stacks yet");
-            false
-        })
+        match followed {
+            Ok(was_busy) => {
+                pass.symbols_pause = FIRST_PAUSE;
+                was_busy
+            }
+            Err(failure) => {
+                if pass.symbols_pause >= WORTH_A_LINE {
+                    tracing::warn!(project = %project, %failure, "cannot symbolicate stacks yet");
+                }
+                pass.symbols_due = Instant::now() + pass.symbols_pause;
+                pass.symbols_pause = (pass.symbols_pause * 2).min(LONGEST_PAUSE);
+                false
+            }
+        }
     }
 
     fn postpone(&self, project: &Arc<str>, pass: &mut Pass, failure: &Failure) {

@@ -1,6 +1,5 @@
-//! Symbolication of stored stacks: of new ones as they arrive, and of those that waited for a file.
+//! Symbolication of stored stacks, as soon as they have arrived.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,13 +14,7 @@ use crate::store::{Failure, StoredStack, SymbolicatedStack};
 use crate::symbols::ReadableStack;
 
 /// The number of stacks that are symbolicated at once.
-const PIECE: u32 = 500;
-/// The number of ids in one query for the stacks that need them.
-const IDS: u32 = 500;
-/// The maximum number of ids of a project that are looked at.
-const MOST_IDS: u32 = 1_000_000;
-/// The maximum number of missing ids that are looked at.
-const MOST_MISSING: u32 = 10_000;
+pub(super) const PIECE: u32 = 500;
 
 impl Reclassifier {
     /// Symbolicates and classifies stacks that have just arrived. Returns whether there were any.
@@ -43,88 +36,8 @@ impl Reclassifier {
         Ok(!result?.is_empty())
     }
 
-    /// Symbolicates the stacks that waited for files that have arrived since. Returns whether there was such a file.
-    pub(super) async fn repair(
-        &self,
-        project: &Arc<str>,
-        rules: &Arc<RuleSet>,
-    ) -> Result<bool, Failure> {
-        let revisions = self.access.symbol_revisions(project);
-        if revisions.files <= revisions.repaired {
-            return Ok(false);
-        }
-        let (after, last) = (revisions.repaired, revisions.files);
-        let ids = self.symbol_ids(project, after, last).await?;
-        let mut repaired = 0;
-        for ids in ids.chunks(IDS as usize) {
-            repaired += self.repair_stacks_of(project, rules, ids).await?;
-        }
-        self.control
-            .set_symbols_repaired(project, revisions.files, self.clock.now())
-            .await
-            .map_err(|error| Failure::Later(error.to_string()))?;
-        if repaired > 0 {
-            tracing::info!(project = %project, stacks = repaired, "new symbol files: stored stacks are readable");
-        }
-        Ok(true)
-    }
-
-    /// Symbolicates stacks that wait although their file is there: another server looked for the file just before it was added.
-    pub(super) async fn repair_overlooked(
-        &self,
-        project: &Arc<str>,
-        rules: &Arc<RuleSet>,
-    ) -> Result<(), Failure> {
-        let missing = self.clickhouse.missing_symbols(project, MOST_MISSING);
-        let mut missing = missing.await?;
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let files = self.access.symbol_revisions(project).files;
-        let known = self.symbol_ids(project, 0, files).await?;
-        let known: HashSet<String> = known.into_iter().collect();
-        missing.retain(|id| known.contains(id));
-        for ids in missing.chunks(IDS as usize) {
-            self.repair_stacks_of(project, rules, ids).await?;
-        }
-        Ok(())
-    }
-
-    /// Returns the ids of files with a revision after `after` and up to `last`.
-    async fn symbol_ids(
-        &self,
-        project: &str,
-        after: u64,
-        last: u64,
-    ) -> Result<Vec<String>, Failure> {
-        let ids = self
-            .control
-            .symbol_ids_since(project, after, last, MOST_IDS);
-        ids.await.map_err(|error| Failure::Later(error.to_string()))
-    }
-
-    /// Symbolicates the stacks that need any of these builds, even those that have frames from an earlier file.
-    pub(super) async fn repair_stacks_of(
-        &self,
-        project: &Arc<str>,
-        rules: &Arc<RuleSet>,
-        ids: &[String],
-    ) -> Result<usize, Failure> {
-        let (mut after, mut repaired) = (0, 0);
-        loop {
-            let hashes = self.clickhouse.stacks_that_need(project, ids, after, PIECE);
-            let hashes = hashes.await?;
-            let Some(last) = hashes.last() else {
-                return Ok(repaired);
-            };
-            after = *last;
-            let done = self.symbolicate_hashes(project, rules, &hashes).await?;
-            repaired += done.len();
-        }
-    }
-
     /// Returns the hashes of the stacks that are done. Those that are not stored yet are not.
-    async fn symbolicate_hashes(
+    pub(super) async fn symbolicate_hashes(
         &self,
         project: &str,
         rules: &Arc<RuleSet>,

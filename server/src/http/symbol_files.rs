@@ -234,6 +234,8 @@ impl From<NeededBuild> for MissingBuild {
 pub(super) struct SymbolRepair {
     /// Whether stored stacks are still being repaired with new files.
     pending: bool,
+    /// The number of stacks that this server has processed in the current or last repair.
+    stacks: u64,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -302,6 +304,7 @@ pub(super) async fn missing(
         missing: builds.into_iter().map(MissingBuild::from).collect(),
         repair: SymbolRepair {
             pending: revisions.repaired < revisions.files,
+            stacks: app.reclassification.repaired_stacks(&member.project),
         },
     }))
 }

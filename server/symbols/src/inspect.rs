@@ -66,6 +66,9 @@ pub struct Found {
     /// The name in the file, such as the URL of a script; empty if there is none.
     pub name: String,
     pub contents: Contents,
+    /// Whether the ids were computed from the code, because the linker wrote none. Devices do not report such ids.
+    #[serde(default)]
+    pub is_id_computed: bool,
     /// The id of another file without which names of this one cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,

@@ -55,8 +55,13 @@ fn inspect_object(index: u32, object: &Object<'_>) -> Result<Found, Unusable> {
     if ids.is_empty() {
         return Err(Unusable::NoId(name));
     }
+    // A stripped program still lists the functions that it calls in libraries.
+    let has_names = match object {
+        Object::Elf(elf) => elf.symbols().next().is_some(),
+        _ => object.has_symbols(),
+    };
     let contents = Contents {
-        functions: object.has_symbols() || object.has_debug_info(),
+        functions: has_names || object.has_debug_info(),
         lines: object.has_debug_info() && !debug_info.is_elsewhere(),
     };
     Ok(Found {
@@ -66,6 +71,7 @@ fn inspect_object(index: u32, object: &Object<'_>) -> Result<Found, Unusable> {
         arch: object.arch().name().to_owned(),
         name: String::new(),
         contents,
+        is_id_computed: format == Format::Elf && object.code_id().is_none(),
         warnings: debug_info.warnings(format, contents),
         needs: debug_info.shared.map(|shared| shared.id),
     })

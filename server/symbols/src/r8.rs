@@ -73,6 +73,7 @@ pub(crate) fn inspect(data: &[u8]) -> Found {
             functions: true,
             lines: has_lines,
         },
+        is_id_computed: false,
         needs: None,
         warnings: warnings(data, has_lines),
     }

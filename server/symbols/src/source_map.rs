@@ -59,6 +59,7 @@ fn found(index: u32, id: &SymbolId, name: String) -> Found {
             functions: true,
             lines: true,
         },
+        is_id_computed: false,
         needs: None,
         warnings: Vec::new(),
     }

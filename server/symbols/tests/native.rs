@@ -108,6 +108,8 @@ fn a_stripped_program_is_found_by_the_id_of_its_debug_file() {
     let [stripped, debug] = ["stripped", "shop.debug"].map(|name| shop.inspect(name));
     assert_eq!(stripped.ids, debug.ids);
     assert!(!stripped.contents.lines && debug.contents.lines);
+    assert!(!stripped.contents.functions && debug.contents.functions);
+    assert!(!stripped.is_id_computed);
     assert!(
         stripped.warnings[0].contains("before `strip`"),
         "{stripped:?}"
@@ -215,6 +217,14 @@ fn a_program_without_a_build_id_is_refused() {
     );
     let refused = inspect(&std::fs::read(shop.path("nameless")).unwrap());
     assert!(matches!(refused, Err(Unusable::NoId(_))), "{refused:?}");
+}
+
+#[test]
+fn an_id_that_the_linker_did_not_write_is_marked() {
+    let shop = Built::with(&["-g"]);
+    let remove = ["--remove-section=.note.gnu.build-id", "shop", "nameless"];
+    shop.run("objcopy", &remove);
+    assert!(shop.inspect("nameless").is_id_computed);
 }
 
 #[test]

@@ -4,7 +4,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
 
+use crate::alerts::Watched;
 use crate::server::{Answer, Server, batch};
+use crate::wait::until;
 
 pub(crate) const MAP_ID: &str = "5a7d1b0c9e8f70615243342516078f9eadbccbda0f1e2d3c4b5a69788796a5b4";
 
@@ -321,4 +323,76 @@ async fn a_stall_that_names_a_missing_module_is_rejected_alone() {
         "{:?}",
         receipt.body
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_links_and_open_incidents_follow_a_group_that_a_late_mapping_moves() {
+    let watched = Watched::start().await;
+    watched.send(janks(&obfuscated())).await;
+    let server = &watched.server;
+    server.answers(CULPRITS, "a.b.a").await;
+    let group = "SELECT group_id FROM stack_class_current";
+    let before = server.query(group).await;
+    let rule = watched
+        .rule(json!({
+            "name": "Stalls", "metric": {"signal": "janks", "measure": "count", "by": ["group_id"]},
+            "window_minutes": 60, "for_minutes": 0, "least_samples": 1,
+            "condition": {"kind": "threshold", "above": 0.5},
+        }))
+        .await;
+    assert!(rule["id"].is_string(), "{rule}");
+    let opened = watched.incidents(|all| all.len() == 1).await;
+    assert_eq!(opened[0]["group"], json!({"group_id": before}));
+
+    let token = server
+        .token("editor --project default --only-symbols")
+        .await;
+    upload(server, &token, &mapping()).await;
+    server
+        .answers(CULPRITS, "com.example.shop.Prices.sum")
+        .await;
+    let after = server.query(group).await;
+    assert_ne!(before, after);
+    let link = watched.get(&format!("janks/groups/{before}")).await;
+    assert_eq!(link, json!({"group_id": after, "moved": true}));
+    let link = watched.get(&format!("janks/groups/{after}")).await;
+    assert_eq!(link, json!({"group_id": after, "moved": false}));
+    watched.two_rounds().await;
+    let followed = watched
+        .incidents(|all| all[0]["group"]["group_id"] == after)
+        .await;
+    assert_eq!((followed.len(), &followed[0]["id"]), (1, &opened[0]["id"]));
+    assert_eq!(followed[0]["state"], "firing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_no_stack_needs_is_deleted_and_one_in_use_is_kept() {
+    let server = Server::with(&[
+        "--symbols-unused-days",
+        "1",
+        "--retention-interval-ms",
+        "200",
+    ])
+    .await;
+    server.ready().await;
+    let token = server
+        .token("editor --project default --only-symbols")
+        .await;
+    for file in [mapping(), SOURCE_MAP.into()] {
+        let state = upload(&server, &token, &file).await;
+        assert_eq!(state["state"], "ok", "{state}");
+    }
+    server.send(&janks(&obfuscated())).await;
+    server
+        .answers(CULPRITS, "com.example.shop.Prices.sum")
+        .await;
+    server.pass(std::time::Duration::from_hours(50));
+    let viewer = server.token("viewer --project default").await;
+    let path = "/api/v1/projects/default/symbols/files";
+    let files = async || server.call(&viewer, Method::GET, path, None).await.body["files"].clone();
+    until("one file is left", async || {
+        files().await.as_array().unwrap().len() == 1
+    })
+    .await;
+    assert_eq!(files().await[0]["builds"][0]["format"], "r8");
 }

@@ -93,7 +93,7 @@ async fn a_folder_is_uploaded_checked_listed_and_removed() {
         &[
             "uploaded",
             "mapping.txt",
-            "names, but no lines in it",
+            "the file has no lines",
             "libpay.so",
             "no build id",
             "-Wl,--build-id=sha1",

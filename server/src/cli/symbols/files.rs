@@ -1,12 +1,12 @@
 //! Finds the symbol files in folders, and explains which files are of no use.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use unjank_symbols::{Format, Found};
+use unjank_symbols::Found;
 use walkdir::{DirEntry, WalkDir};
 
 /// The maximum number of files that are looked at.
@@ -58,13 +58,9 @@ impl SymbolFile {
         name.to_string_lossy().into_owned()
     }
 
-    pub(super) fn format(&self) -> Option<Format> {
-        self.found.first().map(|found| found.format)
-    }
-
     /// Format and processors, for a person.
     pub(super) fn kind(&self) -> String {
-        let format = self.format().map_or("", Format::as_str);
+        let format = self.found.first().map_or("", |found| found.format.as_str());
         let mut words = vec![format];
         words.extend(self.found.iter().map(|found| found.arch.as_str()).take(4));
         words.retain(|word| !word.is_empty());
@@ -72,17 +68,22 @@ impl SymbolFile {
         words.join(" ")
     }
 
-    /// How the build can keep lines.
-    pub(super) fn advice_for_lines(&self) -> &'static str {
-        match self.format() {
-            Some(Format::R8) => "keep them with `-keepattributes SourceFile,LineNumberTable`",
-            Some(Format::MachO) => {
-                "build with `DEBUG_INFORMATION_FORMAT = dwarf-with-dsym` and upload the .dSYM folder"
-            }
-            Some(Format::Pdb | Format::Pe) => "build with `/Zi` and upload the .pdb",
-            _ => {
-                "build with `-g` (cargo: `debug = \"line-tables-only\"` in the profile) and upload the file from before `strip`"
-            }
+    /// What is missing in the file, each text once.
+    pub(super) fn warnings(&self) -> BTreeSet<&str> {
+        let warnings = self.found.iter().flat_map(|found| &found.warnings);
+        warnings.map(String::as_str).collect()
+    }
+
+    /// Why the file is of no use, although it has been read.
+    pub(super) fn reason_to_skip(&self) -> Option<&'static str> {
+        if self.found.iter().all(|found| found.is_id_computed) {
+            Some("no build id, so no frame can find it. Link with `-Wl,--build-id=sha1`")
+        } else if !self.has_functions() {
+            Some(
+                "stripped: no names in it. Upload the file from before `strip`, or its separate debug file",
+            )
+        } else {
+            None
         }
     }
 }

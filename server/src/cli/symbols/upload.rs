@@ -185,17 +185,20 @@ struct Fault {
 }
 
 fn fault(file: &SymbolFile, require_lines: bool) -> Option<Fault> {
-    if !file.has_functions() {
+    if let Some(reason) = file.reason_to_skip() {
         return Some(Fault {
             word: "skipped ",
-            reason: "stripped: no names in it. Upload the file from before `strip`, or its separate debug file".to_owned(),
+            reason: reason.to_owned(),
             is_final: false,
         });
     }
-    (require_lines && !file.has_lines()).then(|| Fault {
-        word: "refused ",
-        reason: format!("no lines in it: {}", file.advice_for_lines()),
-        is_final: true,
+    (require_lines && !file.has_lines()).then(|| {
+        let warnings: Vec<&str> = file.warnings().into_iter().collect();
+        Fault {
+            word: "refused ",
+            reason: format!("no lines in it: {}", warnings.join(". ")),
+            is_final: true,
+        }
     })
 }
 
@@ -214,13 +217,10 @@ fn line(word: &str, file: &SymbolFile) -> String {
 }
 
 fn say_what_is_missing(file: &SymbolFile, progress: &Progress) -> std::io::Result<()> {
-    if file.has_lines() {
-        return Ok(());
+    for warning in file.warnings() {
+        progress.say(format_args!("          warning: {warning}"))?;
     }
-    let advice = file.advice_for_lines();
-    progress.say(format_args!(
-        "          names, but no lines in it: {advice}"
-    ))
+    Ok(())
 }
 
 struct Upload<'a> {

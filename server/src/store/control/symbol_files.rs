@@ -143,8 +143,8 @@ const IDS_WITHOUT_LINES: &str = "
 const IDS_SINCE: &str = "
     SELECT DISTINCT b.symbol_id AS symbol_id
     FROM symbol_builds b JOIN symbol_files f ON f.id = b.file
-    WHERE b.project = $1 AND b.has_functions AND f.revision > $2 AND f.revision <= $3
-    ORDER BY 1 LIMIT $4";
+    WHERE b.project = $1 AND b.has_functions AND f.revision > $2 AND f.revision <= $3 AND b.symbol_id > $4
+    ORDER BY 1 LIMIT $5";
 const REVISIONS: &str = "SELECT id, symbols_revision, symbols_repaired FROM projects";
 const REPAIRED: &str = "
     UPDATE projects SET symbols_repaired = $2 WHERE id = $1 AND symbols_repaired < $2";
@@ -396,15 +396,15 @@ impl Control {
         }))
     }
 
-    /// Returns the ids of the builds whose files have a revision after `after` and up to `last`.
+    /// Returns the next ids after `after` of the builds whose files have a revision above `first` and up to `last`.
     pub async fn symbol_ids_since(
         &self,
         project: &str,
-        after: u64,
-        last: u64,
+        (first, last): (u64, u64),
+        after: &str,
         most: u32,
     ) -> Result<Vec<String>, ControlError> {
-        let values = values![project, signed(after), signed(last), i64::from(most)];
+        let values = values![project, signed(first), signed(last), after, i64::from(most),];
         self.records(IDS_SINCE, values, |row| row.get("symbol_id"))
             .await
     }
