@@ -1,4 +1,4 @@
-//! Names the modules of stacks once a batch, instead of in each frame.
+//! Sends the build ids and addresses of modules once a batch, instead of in each frame.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use unjank_protocol::{Batch, Frame, Module, Text};
 /// What distinguishes the modules of a process. The same library may be loaded twice.
 type Key = (String, String, Option<u64>);
 
-/// Moves the modules of all frames into the list of the batch. Frames keep their own names and ids when the list is full.
+/// Moves the build ids of all frames into the batch's list of modules. Frames keep their own ids when the list is full.
 pub(crate) fn share(batch: &mut Batch<'_>) {
     let mut known: HashMap<Key, u32> = HashMap::new();
     let modules = &mut batch.modules;
@@ -49,8 +49,8 @@ fn share_frame<'a>(
     });
     if index.is_some() {
         frame.module_index = index;
-        frame.module = Text::default();
         frame.build_id = Text::default();
+        // The name stays in the frame: servers of versions before the list classify by it.
     }
 }
 

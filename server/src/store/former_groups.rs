@@ -61,7 +61,7 @@ impl ClickHouse {
                  WHERE project = {{project:String}} AND group_id IN {{groups:Array(UInt64)}}) \
              GROUP BY from"
         );
-        let moves = (self.client()?.query(&sql))
+        let moves = (self.question(&sql)?)
             .param("project", project)
             .param("groups", groups)
             .fetch_all::<Move>()
