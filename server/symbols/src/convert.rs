@@ -1,6 +1,7 @@
 use std::io::{self, Write};
 
 use crate::inspect::{Unusable, causes, inspect};
+use crate::seal::Sealing;
 use crate::{Format, native, r8, source_map};
 
 /// Why a file cannot be converted.
@@ -60,9 +61,12 @@ fn write(
         return Err(ConvertError::OtherShared(needs.clone()));
     }
     let shared = shared.filter(|_| found.needs.is_some());
+    let mut sealing = Sealing::new(out);
     match found.format {
-        Format::R8 => r8::convert(data, out),
-        Format::SourceMap => source_map::convert(data, index, out),
-        _ => native::convert(data, index, shared, out),
+        Format::R8 => r8::convert(data, &mut sealing)?,
+        Format::SourceMap => source_map::convert(data, index, &mut sealing)?,
+        _ => native::convert(data, index, shared, &mut sealing)?,
     }
+    sealing.finish()?;
+    Ok(())
 }

@@ -14,6 +14,7 @@ mod lookup;
 mod names;
 mod native;
 mod r8;
+mod seal;
 mod source_map;
 
 pub use self::convert::{ConvertError, convert, convert_with};
@@ -23,7 +24,7 @@ pub use self::lookup::{JavaFrame, LookupFile, LookupKind, NotALookupFile, map_fi
 pub use self::r8::map_id_of;
 
 /// The version of the files that [`convert()`] writes. It changes when their form changes, so that older files are written again.
-pub const LOOKUP_VERSION: u32 = 2;
+pub const LOOKUP_VERSION: u32 = 3;
 
 /// The maximum number of functions that one frame stands for. Real code inlines a dozen levels; a made-up file could name millions.
 const MAX_LOCATIONS: usize = 64;

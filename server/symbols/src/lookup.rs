@@ -7,6 +7,7 @@ use symbolic::sourcemapcache::SourceMapCache;
 use symbolic::symcache::SymCache;
 
 use crate::r8::{self, Tables};
+use crate::seal::{self, SEAL_BYTES};
 use crate::{Format, Location, native, source_map};
 
 /// What a lookup file answers for.
@@ -66,9 +67,12 @@ fn map(file: &File) -> io::Result<Mmap> {
 }
 
 impl LookupFile {
-    /// Opens a file that [`convert()`](crate::convert()) has written. Nobody may change the file afterwards; deleting it is fine.
+    /// Opens a file that [`convert()`](crate::convert()) has written, and reads all of it once to check it. Nobody may change the file afterwards; deleting it is fine.
     pub fn open(path: &Path, kind: LookupKind) -> io::Result<Self> {
-        Self::checked(map_file(path)?, kind)
+        let file = File::open(path)?;
+        let bytes = file.metadata()?.len();
+        let is_whole = seal::is_whole(&file, bytes)?;
+        Self::checked(map(&file)?, kind, is_whole)
     }
 
     /// Opens a converted file that is in memory.
@@ -78,13 +82,17 @@ impl LookupFile {
         for (to, from) in data.iter_mut().zip(bytes) {
             *to = *from;
         }
-        Self::checked(data.make_read_only()?, kind)
+        let is_whole = seal::is_whole(bytes, bytes.len() as u64)?;
+        Self::checked(data.make_read_only()?, kind, is_whole)
     }
 
-    fn checked(data: Mmap, kind: LookupKind) -> io::Result<Self> {
+    fn checked(data: Mmap, kind: LookupKind, is_whole: bool) -> io::Result<Self> {
         let file = Self { kind, data };
-        file.check()
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let checked = match is_whole {
+            true => file.check(),
+            false => Err(NotALookupFile("it is damaged".to_owned())),
+        };
+        checked.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         Ok(file)
     }
 
@@ -99,18 +107,24 @@ impl LookupFile {
         self.data.len()
     }
 
+    /// The file without the seal.
+    fn content(&self) -> &[u8] {
+        let end = self.data.len().saturating_sub(SEAL_BYTES);
+        self.data.get(..end).unwrap_or_default()
+    }
+
     fn check(&self) -> Result<(), NotALookupFile> {
         let refuse = |error: &dyn std::error::Error| NotALookupFile(error.to_string());
         match self.kind {
-            LookupKind::Java => Tables::read(&self.data)
+            LookupKind::Java => Tables::read(self.content())
                 .map(drop)
                 .ok_or_else(|| NotALookupFile("its tables are damaged".to_owned())),
-            LookupKind::Native => match SymCache::parse(&self.data) {
+            LookupKind::Native => match SymCache::parse(self.content()) {
                 Ok(symbols) if symbols.is_latest() => Ok(()),
                 Ok(_) => Err(NotALookupFile("it is older".to_owned())),
                 Err(error) => Err(refuse(&error)),
             },
-            LookupKind::JavaScript => SourceMapCache::parse(&self.data)
+            LookupKind::JavaScript => SourceMapCache::parse(self.content())
                 .map(drop)
                 .map_err(|error| refuse(&error)),
         }
@@ -124,7 +138,7 @@ impl LookupFile {
         frames: &[JavaFrame<'_>],
         thrown: Option<&str>,
     ) -> Vec<Option<Vec<Location>>> {
-        match (self.kind, Tables::read(&self.data)) {
+        match (self.kind, Tables::read(self.content())) {
             (LookupKind::Java, Some(tables)) => r8::retrace(&tables, frames, thrown),
             _ => vec![None; frames.len()],
         }
@@ -133,7 +147,7 @@ impl LookupFile {
     /// Returns the functions at an offset of a native image, innermost first. Empty: the file has none there.
     #[must_use]
     pub fn native(&self, offset: u64) -> Vec<Location> {
-        match (self.kind, SymCache::parse(&self.data)) {
+        match (self.kind, SymCache::parse(self.content())) {
             (LookupKind::Native, Ok(symbols)) => native::lookup(&symbols, offset),
             _ => Vec::new(),
         }
@@ -142,7 +156,7 @@ impl LookupFile {
     /// Returns the location of a place in a script, line and column from 1. `minified` is the function's name on the device.
     #[must_use]
     pub fn java_script(&self, line: u32, column: u32, minified: &str) -> Option<Location> {
-        match (self.kind, SourceMapCache::parse(&self.data)) {
+        match (self.kind, SourceMapCache::parse(self.content())) {
             (LookupKind::JavaScript, Ok(cache)) => {
                 source_map::lookup(&cache, line, column, minified)
             }

@@ -262,5 +262,5 @@ fn source_maps_name_functions_and_lines() {
     }
 }
 
-#[path = "bundle/mod.rs"]
+#[path = "source_maps/bundle.rs"]
 mod bundle;

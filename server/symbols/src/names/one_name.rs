@@ -82,6 +82,7 @@ impl Rewriter {
                     closing(rest, '[', ']')
                 }
                 '{' if self.syntax == Syntax::Rust => self.closure(rest),
+                'c' if self.syntax == Syntax::Rust && self.is_at_start() => self.closure(rest),
                 'o' if self.syntax == Syntax::Cpp && self.is_at_start() => self.operator(rest),
                 _ => None,
             };
@@ -159,11 +160,17 @@ impl Rewriter {
         Some(length + if is_const { " const".len() } else { 0 })
     }
 
-    /// Reads `{closure#2}`. Returns its length.
+    /// Reads `{closure#2}`, or `closure$2` as in a PDB. Returns its length.
     fn closure(&mut self, text: &str) -> Option<usize> {
-        let (number, _) = text.strip_prefix("{closure#")?.split_once('}')?;
+        let (start, end) = match text.strip_prefix('{') {
+            Some(_) => ("{closure#", "}"),
+            None => ("closure$", ""),
+        };
+        let rest = text.strip_prefix(start)?;
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        rest.get(digits..)?.strip_prefix(end)?;
         self.out.push_str("{{closure}}");
-        Some("{closure#}".len() + number.len())
+        Some(start.len() + digits + end.len())
     }
 
     /// Reads `operator<<`, with its type arguments and parameters. Returns their length.
@@ -273,6 +280,9 @@ mod tests {
                 "<<std::Once>::call<std::f::{closure#0}>::{closure#0} as core::ops::FnOnce<()>>::call_once::{shim:vtable#0}",
                 "<std::Once::call::{{closure}} as core::ops::FnOnce>::call_once::{shim:vtable#0}",
             ),
+            ("shop::main::closure$1", "shop::main::{{closure}}"),
+            ("shop::impl$0::pay<u32,str$>", "shop::impl$0::pay"),
+            ("closure::main", "closure::main"),
             ("main", "main"),
             ("broken<", "broken<"),
             ("a>b::<", "a>b::<"),
