@@ -105,7 +105,7 @@ async fn a_folder_is_uploaded_checked_listed_and_removed() {
     assert!(!again.text.contains("uploaded"), "{}", again.text);
     run(&["check", path])
         .await
-        .expect(0, &["complete", "no_lines"]);
+        .expect(0, &["complete", "no_lines", "no_id"]);
     run(&["check", "--require-lines", path])
         .await
         .expect(1, &[]);

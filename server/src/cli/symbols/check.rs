@@ -30,6 +30,7 @@ States:
   complete    functions and lines
   no_lines    functions, but no lines
   missing     no symbol file
+  no_id       the linker wrote no build id: link with `-Wl,--build-id=sha1`
   mismatched  a symbol file that has none of the frames: it belongs to another build
 
 Examples:
@@ -90,7 +91,10 @@ async fn check_files(server: &Server, args: &CheckArgs) -> anyhow::Result<ExitCo
     }
     for file in &local.files {
         for found in file.found.iter().take(MOST_BUILDS) {
-            let Some(id) = found.ids.first() else {
+            let path = file.path.display().to_string();
+            let Some(id) = found.ids.first().filter(|_| !found.is_id_computed) else {
+                is_complete &= !file.is_named;
+                rows.push(["no_id".to_owned(), String::new(), path]);
                 continue;
             };
             let files = server.files_of(id).await?;
@@ -105,7 +109,6 @@ async fn check_files(server: &Server, args: &CheckArgs) -> anyhow::Result<ExitCo
                 missing += 1;
                 "missing"
             };
-            let path = file.path.display().to_string();
             rows.push([state.to_owned(), short(id), path]);
         }
     }
