@@ -7,6 +7,9 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::symbols::{ParserRequest, run_parser};
 
+/// The CPU priority, as in `nice`. Devices and people wait for the other work of the server.
+const NICE: i32 = 10;
+
 #[derive(Args, Debug)]
 pub(super) struct SymbolParserArgs {
     #[arg(long, value_name = "BYTES")]
@@ -22,20 +25,57 @@ pub(super) struct SymbolParserArgs {
 
 pub(super) fn run(args: &SymbolParserArgs) -> anyhow::Result<()> {
     // Memory of the program, without files mapped into memory.
-    limit(Resource::Data, args.max_memory_bytes)?;
-    limit(Resource::Cpu, args.max_seconds)?;
-    limit(Resource::Core, 0)?;
+    limit(Resource::Data, args.max_memory_bytes, 0)?;
+    // The system's signal at the lower limit tells the server the reason. The one at the higher limit would not.
+    limit(Resource::Cpu, args.max_seconds, 5)?;
+    limit(Resource::Core, 0, 0)?;
     // A lookup file is smaller than its symbol file, except for mappings, which grow by half.
-    limit(Resource::Fsize, 4 << 30)?;
+    limit(Resource::Fsize, 4 << 30, 0)?;
+    // The parser opens two files.
+    limit(Resource::Nofile, 32, 0)?;
+    // A priority that cannot be lowered is no reason to refuse files.
+    let _lowered = rustix::process::nice(NICE).is_ok();
+    confine(&args.request)?;
     let mut out = std::io::stdout().lock();
     run_parser(&args.request, &mut out)?;
     Ok(out.flush()?)
 }
 
-fn limit(resource: Resource, most: u64) -> std::io::Result<()> {
+fn limit(resource: Resource, most: u64, more: u64) -> std::io::Result<()> {
     let limit = Rlimit {
         current: Some(most),
-        maximum: Some(most),
+        maximum: Some(most + more),
     };
     Ok(setrlimit(resource, limit)?)
+}
+
+/// Confines the process to its files, if the system can: it reads the symbol file, writes to the folder of the lookup file, and has no
+/// network.
+#[cfg(target_os = "linux")]
+fn confine(request: &ParserRequest) -> anyhow::Result<()> {
+    use landlock::{
+        ABI, Access, AccessFs, AccessNet, PathBeneath, PathFd, Ruleset, RulesetAttr,
+        RulesetCreatedAttr, Scope,
+    };
+    let abi = ABI::V6;
+    let mut rules = Ruleset::default()
+        .handle_access(AccessFs::from_all(abi))?
+        .handle_access(AccessNet::from_all(abi))?
+        .scope(Scope::from_all(abi))?
+        .create()?
+        .add_rule(PathBeneath::new(
+            PathFd::new(request.file())?,
+            AccessFs::ReadFile,
+        ))?;
+    if let Some(folder) = request.out().and_then(std::path::Path::parent) {
+        let write = AccessFs::MakeReg | AccessFs::WriteFile | AccessFs::ReadFile;
+        rules = rules.add_rule(PathBeneath::new(PathFd::new(folder)?, write))?;
+    }
+    rules.restrict_self()?;
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn confine(_: &ParserRequest) -> anyhow::Result<()> {
+    Ok(())
 }

@@ -2,18 +2,27 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use unjank_symbols::{Found, convert, inspect};
 
-/// The maximum output of the process: the builds of the largest bundles.
-const MAX_OUTPUT: usize = 16 << 20;
+/// The maximum size of the answer of the process: the builds of the largest bundles.
+const MAX_ANSWER: u64 = 16 << 20;
+/// The maximum size of an error message of the process.
+const MAX_MESSAGE: u64 = 4 << 10;
+/// How many times longer than on the CPU a file may take.
+const PATIENCE: u32 = 4;
+/// The exit code of a program that panicked.
+const PANICKED: i32 = 101;
 
 /// A request to the process, as its arguments.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -26,6 +35,25 @@ pub enum ParserRequest {
         place: u32,
         out: PathBuf,
     },
+}
+
+impl ParserRequest {
+    /// The file to read.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        match self {
+            Self::Inspect { file } | Self::Convert { file, .. } => file,
+        }
+    }
+
+    /// The file to write.
+    #[must_use]
+    pub fn out(&self) -> Option<&Path> {
+        match self {
+            Self::Inspect { .. } => None,
+            Self::Convert { out, .. } => Some(out),
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -92,7 +120,7 @@ impl Parser {
 
     async fn ask(&self, arguments: &[&std::ffi::OsStr]) -> Result<Answer, ParserError> {
         let _turn = self.turn.acquire().await;
-        let child = Command::new(&self.program)
+        let mut child = Command::new(&self.program)
             .arg("symbol-parser")
             .arg("--max-memory-bytes")
             .arg(self.max_memory_bytes.to_string())
@@ -102,30 +130,72 @@ impl Parser {
             .env_clear()
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
-        let Ok(output) = timeout(self.max_time, child.wait_with_output()).await else {
+        let (answer, message) = (child.stdout.take(), child.stderr.take());
+        let run = async {
+            // Each closes its pipe at its limit, so a process that writes more fails instead of waiting.
+            let (answer, message) =
+                tokio::join!(start(answer, MAX_ANSWER), start(message, MAX_MESSAGE));
+            Ok::<_, std::io::Error>((child.wait().await?, answer?, message?))
+        };
+        // The process limits its time on the CPU itself. On a busy machine, it waits for that longer.
+        let Ok(ended) = timeout(PATIENCE * self.max_time, run).await else {
             return Err(self.too_slow());
         };
-        let output = output?;
-        if output.status.success() && output.stdout.len() <= MAX_OUTPUT {
-            let answer = serde_json::from_slice(&output.stdout);
+        let (status, answer, message) = ended?;
+        if answer.len() as u64 == MAX_ANSWER {
+            return Err(ParserError::Refused(
+                "the file contains too many builds: split it".to_owned(),
+            ));
+        }
+        if status.success() {
+            let answer = serde_json::from_slice(&answer);
             return Ok(answer.map_err(std::io::Error::from)?);
         }
-        Err(ParserError::Refused(format!(
-            "the file cannot be parsed: it needs more than {} MiB of memory or {} s of time, or is made to break parsers",
-            self.max_memory_bytes >> 20,
-            self.max_time.as_secs()
-        )))
+        Err(self.failure(status, &String::from_utf8_lossy(&message)))
+    }
+
+    /// Why the process ended without an answer.
+    fn failure(&self, status: ExitStatus, message: &str) -> ParserError {
+        let message = message.trim();
+        let refused = |reason: String| ParserError::Refused(reason);
+        match status.signal().map(Signal::from_named_raw) {
+            Some(Some(Signal::XCPU)) => self.too_slow(),
+            _ if message.contains("memory allocation of") => refused(format!(
+                "parsing the file takes more than {} MiB of memory: raise --symbols-parser-memory-bytes, or split the file",
+                self.max_memory_bytes >> 20
+            )),
+            Some(Some(Signal::XFSZ)) => refused("the file is too large to be converted".to_owned()),
+            Some(Some(Signal::KILL)) => refused(
+                "the system ended the parser, which happens when the machine has no memory left: upload the file again later"
+                    .to_owned(),
+            ),
+            Some(_) => refused("the file crashes the parser: it is damaged, or made to break parsers".to_owned()),
+            None if status.code() == Some(PANICKED) => {
+                tracing::error!(message, "the parser of symbol files panicked");
+                refused("the file makes the parser panic: please report this with the file".to_owned())
+            }
+            None => std::io::Error::other(message.to_owned()).into(),
+        }
     }
 
     fn too_slow(&self) -> ParserError {
         ParserError::Refused(format!(
-            "the file cannot be parsed within {} s",
+            "parsing the file takes longer than {} s: raise --symbols-parser-ms, or split the file",
             self.max_time.as_secs()
         ))
     }
+}
+
+/// Reads the start of a pipe.
+async fn start(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        pipe.take(most).read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
 }
 
 fn wrong_answer() -> std::io::Error {
