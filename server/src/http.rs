@@ -45,6 +45,7 @@ mod session;
 mod source_links;
 mod stalled_writes;
 mod storage;
+mod symbol_archives;
 mod symbol_files;
 mod symbol_uploads;
 mod traces;
@@ -185,22 +186,29 @@ fn management() -> Router<Arc<App>> {
 
 /// Uploads of symbol files by build tools.
 fn symbol_uploads() -> Router<Arc<App>> {
-    let limit = DefaultBodyLimit::max(symbol_uploads::MAX_REQUEST_BYTES + (1 << 20));
+    // Beside the chunks, a request has the heads of its parts.
+    let chunks = DefaultBodyLimit::max(symbol_uploads::MAX_REQUEST_BYTES + (64 << 10));
+    let assemble = DefaultBodyLimit::max(symbol_uploads::MAX_ASSEMBLE_BYTES);
     Router::new()
         .route(
             "/organizations/{organization}/chunk-upload/",
-            get(symbol_uploads::options).post(symbol_uploads::chunks),
+            get(symbol_uploads::options).merge(post(symbol_uploads::chunks).layer(chunks)),
         )
         .route(
             "/projects/{organization}/{project}/files/difs/assemble/",
             post(symbol_uploads::assemble_files),
         )
         .route(
+            "/projects/{organization}/{project}/files/dsyms/",
+            post(symbol_archives::add).layer(chunks),
+        )
+        .route(
             "/organizations/{organization}/artifactbundle/assemble/",
             post(symbol_uploads::assemble_bundle),
         )
         .fallback(symbol_uploads::unsupported)
-        .layer(limit)
+        .layer(assemble)
+        .layer(map_response(symbol_uploads::write_problems_for_the_tool))
 }
 
 /// The symbol files of a project, and the builds without them.

@@ -5,11 +5,13 @@
 //! functions and lines, with lookup files that it keeps on disk and maps into memory ([`Lookups`]).
 
 mod assemblies;
+mod joining;
 mod lookups;
 mod parser;
 mod store;
 mod symbolicator;
 mod unused_files;
+mod waiting;
 
 pub use self::assemblies::{AssembleError, Assemblies, AssemblyRequest, AssemblyState};
 pub use self::lookups::{LookupError, Lookups};

@@ -1,5 +1,6 @@
 //! Settings of symbol files.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
@@ -29,12 +30,26 @@ pub struct Symbols {
     #[arg(long, env = "UNJANK_SYMBOLS_PARSER_MEMORY_BYTES", value_name = "BYTES", default_value_t = 2 << 30, value_parser = clap::value_parser!(u64).range(64 << 20..))]
     pub symbols_parser_memory_bytes: u64,
 
-    /// The maximum time for parsing a symbol file, in milliseconds. A file that takes longer is refused.
+    /// The maximum time on the CPU for parsing a symbol file, in milliseconds. A file that takes longer is refused.
     #[arg(long, env = "UNJANK_SYMBOLS_PARSER_MS", value_name = "MS", default_value_t = 300_000, value_parser = clap::value_parser!(u64).range(1_000..=3_600_000))]
     pub symbols_parser_ms: u64,
 }
 
+/// The start of the names of all variables of the environment that set up a bucket.
+const BUCKET_VARIABLES: &str = "AWS_";
+
 impl Symbols {
+    /// The variables of the environment that set up a bucket.
+    pub fn bucket_options(&self) -> Vec<(String, String)> {
+        let text = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        std::env::vars_os()
+            .filter_map(text)
+            .filter(|(name, _)| name.starts_with(BUCKET_VARIABLES))
+            .collect()
+    }
+
     /// Returns how long files without a use are kept; `None`: forever.
     pub fn keep_unused(&self) -> Option<Duration> {
         let days = self.symbols_unused_days;

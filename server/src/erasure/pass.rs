@@ -11,6 +11,7 @@ use crate::store::control::{Erasure, ErasureKind, Work};
 use crate::store::{
     ErasureScope, Failure, Found, LIFE, OF_STACKS, Part, Period, Rebuilder, tables_of_installs,
 };
+use crate::symbols::StoreError;
 
 const POLL: Duration = Duration::from_millis(250);
 /// Requests that were in flight when the pass began have reached the log after this time.
@@ -271,8 +272,12 @@ impl<'e> Pass<'e> {
     }
 
     async fn erase_project(&mut self) -> Result<(), StepError> {
-        let symbols = self.eraser.app.symbols.store();
-        symbols.drop_project(&self.project).await?;
+        let symbols = &self.eraser.app.symbols;
+        symbols.store().drop_project(&self.project).await?;
+        let lookups = symbols.lookups();
+        lookups
+            .keep_only(|project| project != self.project)
+            .map_err(StoreError::from)?;
         let clickhouse = &self.eraser.app.clickhouse;
         let dead_letters = &self.eraser.dead_letters;
         let dead = dead_letters.erase(&self.project, None, clickhouse);

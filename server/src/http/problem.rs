@@ -17,7 +17,11 @@ use crate::control::configurations::SaveError;
 use crate::control::people::LoginError;
 use crate::store::Failure;
 use crate::store::control::ControlError;
-use crate::symbols::{AssembleError, StoreError};
+use crate::symbols::{AssembleError, LookupError, StoreError};
+
+/// The text of a problem, for layers that write responses in another form.
+#[derive(Clone)]
+pub(super) struct Detail(pub(super) String);
 
 /// An error that a client sees.
 #[derive(Debug)]
@@ -124,7 +128,7 @@ impl Problem {
         Self::new(
             StatusCode::UNAUTHORIZED,
             "token_unknown",
-            "this API token is unknown, expired or revoked",
+            "this API token is unknown, expired or revoked: `unjank token create` makes a new one",
         )
         .with(WWW_AUTHENTICATE, "Bearer")
     }
@@ -134,6 +138,25 @@ impl Problem {
             StatusCode::NOT_FOUND,
             "project_unknown",
             "there is no such project, or you have no access to it",
+        )
+    }
+
+    pub(super) fn no_project_for_symbols(project: &str) -> Self {
+        let project: String = project.chars().take(100).collect();
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "project_unknown",
+            format!(
+                "there is no project `{project}`, or this token may not upload to it: check SENTRY_PROJECT"
+            ),
+        )
+    }
+
+    pub(super) fn erased_project(project: &str) -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "project_unknown",
+            format!("the project `{project}` is being erased: it accepts no symbol files"),
         )
     }
 
@@ -282,15 +305,41 @@ impl Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         tracing::error!(%error, "cannot use the symbol store");
-        Self::overloaded()
+        let detail = match error {
+            StoreError::Denied(_) => {
+                "the symbol store rejects the credentials of the server: its log has the reason"
+            }
+            _ => "the server cannot use its symbol store now: retry later. Its log has the reason",
+        };
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "symbols_unavailable",
+            detail,
+        )
+        .with(RETRY_AFTER, "30")
     }
 }
 
 impl From<AssembleError> for Problem {
     fn from(error: AssembleError) -> Self {
+        let detail = error.to_string();
         match error {
-            AssembleError::Control(error) => error.into(),
-            AssembleError::Store(error) => error.into(),
+            AssembleError::Control(error) | AssembleError::Lookup(LookupError::Control(error)) => {
+                error.into()
+            }
+            AssembleError::Store(error) | AssembleError::Lookup(LookupError::Store(error)) => {
+                error.into()
+            }
+            AssembleError::Lookup(_) => Self::overloaded(),
+            AssembleError::Busy => Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", detail)
+                .with(RETRY_AFTER, "30"),
+            AssembleError::DiskFull(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "disk_full", detail)
+                    .with(RETRY_AFTER, "30")
+            }
+            AssembleError::TooManyChunks(..) => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+            }
         }
     }
 }
@@ -409,7 +458,7 @@ impl IntoResponse for Problem {
             kind: "about:blank".to_owned(),
             title: self.status.canonical_reason().unwrap_or("Error").to_owned(),
             status: self.status.as_u16(),
-            detail: self.detail,
+            detail: self.detail.clone(),
             code: self.code.to_owned(),
         };
         let mut json = serde_json::to_value(&body).unwrap_or_default();
@@ -425,6 +474,7 @@ impl IntoResponse for Problem {
         if let Some((name, value)) = self.header.map(|header| *header) {
             response.headers_mut().insert(name, value);
         }
+        response.extensions_mut().insert(Detail(self.detail));
         response
     }
 }

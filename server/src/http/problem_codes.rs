@@ -52,6 +52,7 @@ pub(super) const CODES: &[(&str, &[u16])] = &[
     ("rules_invalid", &[422]),
     ("session_ended", &[401]),
     ("store_unavailable", &[503]),
+    ("symbols_unavailable", &[503]),
     ("token_expired", &[401]),
     ("token_invalid", &[401]),
     ("token_missing", &[401]),

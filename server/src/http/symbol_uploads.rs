@@ -12,6 +12,9 @@ use axum::Json;
 use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Multipart, Path, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use flate2::read::GzDecoder;
 use serde::{Deserialize, Serialize};
@@ -19,7 +22,7 @@ use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
 use unjank_symbols::SymbolId;
 
-use super::problem::Problem;
+use super::problem::{Detail, Problem};
 use super::roles::Uploader;
 use crate::app::App;
 use crate::store::control::{Build, ControlError, SymbolFile};
@@ -29,10 +32,13 @@ use crate::symbols::{AssemblyRequest, AssemblyState, CHUNK_BYTES, MAX_FILE_BYTES
 pub(super) const MAX_REQUEST_BYTES: usize = 32 << 20;
 /// The maximum number of chunks in a request.
 const MAX_CHUNKS: usize = 64;
-/// The maximum number of files that one request may ask to assemble.
+/// Gzip makes what cannot be compressed larger, by less than this.
+const GZIP_MORE: usize = 1 << 16;
+/// The maximum size of a request to assemble files.
+pub(super) const MAX_ASSEMBLE_BYTES: usize = 2 << 20;
+/// The maximum number of files that one request may ask to assemble, and of all their chunks.
 const MAX_FILES: usize = 1_000;
-/// The maximum size of the chunks of one token that wait to be assembled.
-const MAX_WAITING_BYTES: u64 = 2 * MAX_FILE_BYTES;
+const MAX_CHUNKS_OF_FILES: usize = 16_384;
 /// The sender of a request with chunks has this long.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How long a request waits for its turn.
@@ -63,15 +69,17 @@ pub(super) async fn chunks(
     let _turn = turn.ok_or_else(Problem::overloaded)?;
     let owner = uploader.owner();
     let receive = async {
-        let store = app.symbols.store();
-        if store.chunk_bytes(&owner).await? > MAX_WAITING_BYTES {
-            return Err(Problem::too_large(
-                usize::try_from(MAX_WAITING_BYTES).unwrap_or(usize::MAX),
-            ));
-        }
+        app.symbols.check_room(&owner).await?;
+        let mut chunks = 0;
         while let Some(part) = parts.next_field().await.map_err(|error| broken(&error))? {
+            chunks += 1;
+            if chunks > MAX_CHUNKS {
+                return Err(Problem::unfit_body(format!(
+                    "a request has at most {MAX_CHUNKS} chunks: send the others in further requests"
+                )));
+            }
             let (checksum, chunk) = read_chunk(part).await?;
-            store.put_chunk(&owner, &checksum, chunk).await?;
+            app.symbols.keep_chunk(&owner, &checksum, chunk).await?;
         }
         Ok(())
     };
@@ -80,8 +88,11 @@ pub(super) async fn chunks(
         .map_err(|_| Problem::stalled())?
 }
 
-fn broken(error: &MultipartError) -> Problem {
-    Problem::unfit_body(error.body_text())
+pub(super) fn broken(error: &MultipartError) -> Problem {
+    match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large(MAX_REQUEST_BYTES),
+        _ => Problem::unfit_body(error.body_text()),
+    }
 }
 
 /// Reads a part: a chunk in a field `file` or, compressed, `file_gzip`, whose file name is the SHA-1.
@@ -98,16 +109,29 @@ async fn read_chunk(mut part: Field<'_>) -> Result<(String, Bytes), Problem> {
     let checksum = part.file_name().and_then(checksum).ok_or_else(|| {
         Problem::unfit_body("the file name of a chunk must be its SHA-1 in hexadecimal")
     })?;
-    let mut sent = Vec::new();
+    // Growing step by step would take three times the memory.
+    let mut sent = Vec::with_capacity(CHUNK_BYTES + GZIP_MORE);
     while let Some(bytes) = part.chunk().await.map_err(|error| broken(&error))? {
-        // Gzip makes what cannot be compressed slightly larger.
-        if sent.len() + bytes.len() > CHUNK_BYTES + (1 << 16) {
-            return Err(Problem::too_large(CHUNK_BYTES));
+        if sent.len() + bytes.len() > CHUNK_BYTES + GZIP_MORE {
+            return Err(Problem::unfit_body(format!(
+                "a chunk is larger than {CHUNK_BYTES} bytes: send smaller chunks"
+            )));
         }
         sent.extend_from_slice(&bytes);
     }
+    let check = move || check_chunk(sent, is_compressed, checksum);
+    let checked = tokio::task::spawn_blocking(check).await;
+    checked.map_err(|_| Problem::overloaded())?
+}
+
+/// Decompresses a chunk, within the maximum size, and compares it with its SHA-1. Takes up to 100 ms of the CPU.
+fn check_chunk(
+    sent: Vec<u8>,
+    is_compressed: bool,
+    checksum: String,
+) -> Result<(String, Bytes), Problem> {
     let chunk = if is_compressed {
-        let mut plain = Vec::new();
+        let mut plain = Vec::with_capacity(CHUNK_BYTES + 1);
         let decoder = GzDecoder::new(&sent[..]);
         let limit = CHUNK_BYTES as u64 + 1;
         decoder
@@ -119,7 +143,9 @@ async fn read_chunk(mut part: Field<'_>) -> Result<(String, Bytes), Problem> {
         sent
     };
     if chunk.len() > CHUNK_BYTES {
-        return Err(Problem::too_large(CHUNK_BYTES));
+        return Err(Problem::unfit_body(format!(
+            "a chunk is larger than {CHUNK_BYTES} bytes after decompression: send smaller chunks"
+        )));
     }
     if format!("{:x}", Sha1::digest(&chunk)) != checksum {
         return Err(Problem::unfit_body(
@@ -190,7 +216,7 @@ impl From<AssemblyState> for Assembled {
 }
 
 /// The description of a file that the tool prints.
-fn dif(file: &SymbolFile) -> Value {
+pub(super) fn dif(file: &SymbolFile) -> Value {
     let first = file.builds.first();
     let text = |of: fn(&Build) -> &str| first.map(of).unwrap_or_default();
     json!({
@@ -229,16 +255,25 @@ pub(super) async fn assemble_files(
 ) -> Result<Json<HashMap<String, Assembled>>, Problem> {
     let Json(wanted) = body.map_err(|error| Problem::unfit_body(error.body_text()))?;
     let project = uploader.may_upload_to(&app, &project).await?;
-    if wanted.len() > MAX_FILES {
-        return Err(Problem::unfit_body(format!("more than {MAX_FILES} files")));
+    let chunks: usize = wanted.values().map(|wanted| wanted.chunks.len()).sum();
+    if wanted.len() > MAX_FILES || chunks > MAX_CHUNKS_OF_FILES {
+        return Err(Problem::unfit_body(format!(
+            "a request assembles at most {MAX_FILES} files of {MAX_CHUNKS_OF_FILES} chunks: use several requests"
+        )));
     }
-    let mut answers = HashMap::new();
+    let (mut names, mut requests) = (Vec::new(), Vec::new());
     for (sha1, wanted) in wanted {
         let id = wanted.debug_id.as_deref().and_then(SymbolId::parse);
-        let request = request(&uploader, &project, (&sha1, wanted.name, wanted.chunks, id))?;
-        answers.insert(sha1, assemble(&app, request).await?);
+        requests.push(request(
+            &uploader,
+            &project,
+            (&sha1, wanted.name, wanted.chunks, id),
+        )?);
+        names.push(sha1);
     }
-    Ok(Json(answers))
+    let states = app.symbols.assemble(requests).await?;
+    let answers = states.into_iter().map(Assembled::from);
+    Ok(Json(names.into_iter().zip(answers).collect()))
 }
 
 /// Assembles a bundle of scripts and source maps.
@@ -257,7 +292,15 @@ pub(super) async fn assemble_bundle(
     let name = "source maps".to_owned();
     let file = (wanted.checksum.as_str(), name, wanted.chunks, None);
     let request = request(&uploader, &project, file)?;
-    Ok(Json(assemble(&app, request).await?))
+    let states = app.symbols.assemble(vec![request]).await?;
+    let state = states.into_iter().next().unwrap_or(AssemblyState::Working);
+    Ok(Json(state.into()))
+}
+
+/// The name of a file as lists show it. It is never used as a path.
+pub(super) fn shown(name: &str) -> String {
+    let letters = name.chars().filter(|letter| !letter.is_control());
+    letters.take(200).collect()
 }
 
 fn request(
@@ -276,22 +319,24 @@ fn request(
     let chunks: Option<Vec<String>> = chunks;
     Ok(AssemblyRequest {
         project: project.to_owned(),
-        owner: uploader.owner(),
         actor: uploader.actor.clone(),
         checksum: checksum(sha1).ok_or_else(invalid)?,
-        name: name
-            .chars()
-            .filter(|letter| !letter.is_control())
-            .take(200)
-            .collect(),
+        name: shown(&name),
         chunks: chunks.ok_or_else(invalid)?,
-        id,
+        id: id.map(|id| id.as_str().to_owned()),
     })
 }
 
-async fn assemble(app: &App, request: AssemblyRequest) -> Result<Assembled, Problem> {
-    let state = app.symbols.assemble(request).await?;
-    Ok(state.ok_or_else(Problem::overloaded)?.into())
+/// Writes problems in the form that `sentry-cli` prints: JSON with the member `detail` and no other.
+pub(super) async fn write_problems_for_the_tool(mut response: Response) -> Response {
+    let Some(Detail(detail)) = response.extensions_mut().remove() else {
+        return response;
+    };
+    let (mut head, _) = response.into_parts();
+    head.headers.remove(CONTENT_LENGTH);
+    head.headers.remove(CONTENT_TYPE);
+    let (status, headers) = (head.status, head.headers);
+    (status, headers, Json(json!({"detail": detail}))).into_response()
 }
 
 /// Ends a path that belongs to the tool's protocol, but not to the part that is supported.
@@ -301,19 +346,24 @@ pub(super) async fn unsupported() -> Problem {
 
 impl Uploader {
     /// Returns the project, if it exists and the token may upload to it.
-    async fn may_upload_to(&self, app: &App, project: &str) -> Result<String, Problem> {
+    pub(super) async fn may_upload_to(&self, app: &App, project: &str) -> Result<String, Problem> {
+        let unknown = || Problem::no_project_for_symbols(project);
         if self.project.as_ref().is_some_and(|only| only != project) {
-            return Err(Problem::no_project());
+            return Err(unknown());
         }
-        match app.control.project(project).await {
-            Ok(project) => Ok(project.id),
-            Err(ControlError::NotFound | ControlError::Invalid(_)) => Err(Problem::no_project()),
-            Err(error) => Err(error.into()),
+        let project = match app.control.project(project).await {
+            Ok(project) => project.id,
+            Err(ControlError::NotFound | ControlError::Invalid(_)) => return Err(unknown()),
+            Err(error) => return Err(error.into()),
+        };
+        if app.control.is_erased(&project).await? {
+            return Err(Problem::erased_project(&project));
         }
+        Ok(project)
     }
 
     /// The owner of chunks: the token.
-    fn owner(&self) -> String {
+    pub(super) fn owner(&self) -> String {
         self.actor.name.clone()
     }
 }

@@ -24,9 +24,10 @@ pub(super) fn open(
     control: &Control,
     (clock, metrics): (&Clock, &SymbolMetrics),
 ) -> anyhow::Result<Arc<Assemblies>> {
+    let min_free_bytes = settings.min_free_bytes;
     let settings = &settings.symbols;
     let store = match &settings.symbols_url {
-        Some(url) => SymbolStore::bucket(url)?,
+        Some(url) => SymbolStore::bucket(url, &settings.bucket_options())?,
         None => SymbolStore::folder(&shared.data_dir.join("symbols"))?,
     };
     let parser = Parser::new(
@@ -44,7 +45,7 @@ pub(super) fn open(
     let assemblies = Assemblies::new(
         Arc::new(lookups),
         clock.clone(),
-        settings.symbols_max_bytes,
+        (settings.symbols_max_bytes, min_free_bytes),
         metrics.clone(),
     );
     Ok(Arc::new(assemblies))

@@ -41,6 +41,7 @@ mod signal_quotas;
 mod source_links;
 mod sqlite;
 mod storage;
+mod symbol_aliases;
 mod symbol_files;
 mod text_enum;
 mod users;
@@ -79,7 +80,9 @@ pub use self::secrets::{Hidden, SecretHash};
 pub use self::sessions::{NewSession, Rotation, Session, TokenExchange};
 pub use self::signal_quotas::SignalQuotas;
 pub use self::storage::{KeepDays, Storage};
-pub use self::symbol_files::{Build, NewSymbolFile, SymbolFile, SymbolFileFilter, UsableBuild};
+pub use self::symbol_files::{
+    Build, NewSymbolFile, SymbolFile, SymbolFileFilter, SymbolUsage, UsableBuild,
+};
 pub use self::users::{NewUser, TokensOfUser, User};
 
 use tokio::sync::watch;

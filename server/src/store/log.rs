@@ -2,7 +2,7 @@
 //!
 //! One thread owns the log and does its disk I/O. The queue to the thread is bounded. If the queue is full, appends fail with [`LogError::Busy`].
 
-mod disk;
+pub(super) mod disk;
 mod identity;
 mod probe;
 #[cfg(test)]

@@ -1,49 +1,50 @@
-//! Joins the chunks of uploads to symbol files, in the background and one after the other.
+//! Joins the chunks of uploads to symbol files, in the background and one file after the other.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sha1::Digest;
-use tokio::io::AsyncWriteExt;
-use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
-use tokio::time::interval;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use tokio::time::{Instant, interval, timeout_at};
 use tokio_util::sync::CancellationToken;
-use unjank_symbols::{Found, SymbolId};
 use uuid::Uuid;
 
 use super::MAX_FILE_BYTES;
-use super::lookups::Lookups;
-use super::parser::ParserError;
+use super::joining::{JoinError, Joiner};
+use super::lookups::{LookupError, Lookups};
 use super::store::{StoreError, SymbolStore};
+use super::waiting::{Full, Waiting};
 use crate::clock::Clock;
 use crate::metrics::SymbolMetrics;
-use crate::store::control::{Actor, Control, ControlError, NewSymbolFile, SymbolFile};
+use crate::store::control::{Actor, Control, ControlError, SymbolFile};
 
-/// The maximum number of files that wait to be joined.
-const MAX_WAITING: usize = 64;
 /// The maximum number of failures that are remembered, for clients that ask again.
 const MAX_FAILURES: usize = 1_000;
-/// How often old chunks are deleted.
+/// How long a failure is the answer for the same file. Later, the file is tried again.
+const REFUSAL_LASTS: Duration = Duration::from_secs(60);
+const FAILURE_LASTS: Duration = Duration::from_secs(2);
+/// How often old chunks are deleted, and files that wait for a server are taken over.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
-/// How long a request waits for its file before it answers that the work goes on.
+/// How long a request waits for its files before it answers that the work goes on.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The maximum size and number of the chunks of one token that wait to be joined.
+const MAX_CHUNK_BYTES: u64 = 2 * MAX_FILE_BYTES;
+const MAX_CHUNKS: u64 = 10_000;
 
 /// A file to join from chunks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AssemblyRequest {
     pub project: String,
-    /// Whose chunks these are.
-    pub owner: String,
     pub actor: Actor,
     /// The SHA-1 of the whole file, in lower-case hexadecimal.
     pub checksum: String,
     pub name: String,
-    /// The SHA-1 of each chunk, in order.
+    /// The SHA-1 of each chunk, in order. The chunks are those that the actor has sent.
     pub chunks: Vec<String>,
-    /// An id that the uploader names besides those in the file.
-    pub id: Option<SymbolId>,
+    /// An id that the uploader names besides those in the file, as a [`SymbolId`](unjank_symbols::SymbolId) writes it.
+    pub id: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -57,90 +58,116 @@ pub enum AssemblyState {
     Failed(String),
 }
 
+/// Why chunks or files cannot be accepted now.
 #[derive(Debug, thiserror::Error)]
-enum AssemblyError {
-    #[error("{0}")]
-    Refused(String),
+pub enum AssembleError {
     #[error(transparent)]
     Control(#[from] ControlError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
+    #[error("too many symbol files wait to be processed: retry later")]
+    Busy,
+    #[error("less than {0} MiB of the server's disk are free: make room, then retry")]
+    DiskFull(u64),
+    #[error(
+        "{0} chunks ({1} MiB) of this token wait to be assembled: assemble them first, or wait a day until the server deletes them"
+    )]
+    TooManyChunks(u64, u64),
 }
 
-impl From<ParserError> for AssemblyError {
-    fn from(error: ParserError) -> Self {
-        match error {
-            ParserError::Refused(reason) => Self::Refused(reason),
-            ParserError::Io(error) => Self::Io(error),
-        }
+impl From<Full> for AssembleError {
+    fn from(_: Full) -> Self {
+        Self::Busy
     }
 }
 
 /// The project and checksum of a file.
 type Key = (String, String);
 
+impl AssemblyRequest {
+    fn key(&self) -> Key {
+        (self.project.clone(), self.checksum.clone())
+    }
+
+    /// The owner of the chunks.
+    pub(super) fn owner(&self) -> &str {
+        &self.actor.name
+    }
+}
+
 #[derive(Default)]
 struct Board {
+    waiting: Waiting,
+    /// The files that wait or are being joined.
     working: HashMap<Key, Arc<Notify>>,
-    failed: HashMap<Key, String>,
+    failed: HashMap<Key, Failure>,
+}
+
+struct Failure {
+    reason: String,
+    until: Instant,
+}
+
+/// A file whose state is known, or that is being joined.
+enum Begun {
+    Settled(AssemblyState),
+    Working(AssemblyRequest, Arc<Notify>),
 }
 
 pub struct Assemblies {
-    lookups: Arc<Lookups>,
+    joiner: Joiner,
     clock: Clock,
-    /// The maximum size of all files of a project.
-    max_project_bytes: u64,
     metrics: SymbolMetrics,
     board: Mutex<Board>,
-    /// Held while a file and its row are added or removed, so that the removal of a file does not delete the content of a new one.
-    changing: AsyncMutex<()>,
-    queue: mpsc::Sender<AssemblyRequest>,
-    requests: Mutex<Option<mpsc::Receiver<AssemblyRequest>>>,
+    added: Notify,
 }
 
 impl Assemblies {
+    /// `max_project_bytes` limits the size of all files of a project. Uploads fail while less than `min_free_bytes` of the disk are free.
     #[must_use]
     pub fn new(
         lookups: Arc<Lookups>,
         clock: Clock,
-        max_project_bytes: u64,
+        (max_project_bytes, min_free_bytes): (u64, u64),
         metrics: SymbolMetrics,
     ) -> Self {
-        let (queue, requests) = mpsc::channel(MAX_WAITING);
-        Self {
+        let joiner = Joiner {
             lookups,
-            clock,
+            clock: clock.clone(),
             max_project_bytes,
+            min_free_bytes,
+        };
+        Self {
+            joiner,
+            clock,
             metrics,
             board: Mutex::default(),
-            changing: AsyncMutex::default(),
-            queue,
-            requests: Mutex::new(Some(requests)),
+            added: Notify::new(),
         }
     }
 
     fn control(&self) -> &Control {
-        &self.lookups.control
+        &self.joiner.lookups.control
     }
 
     /// The lookup files of all projects.
     #[must_use]
     pub fn lookups(&self) -> Arc<Lookups> {
-        Arc::clone(&self.lookups)
+        Arc::clone(&self.joiner.lookups)
     }
 
     /// The contents of files and chunks.
     #[must_use]
     pub fn store(&self) -> &SymbolStore {
-        &self.lookups.store
+        &self.joiner.lookups.store
     }
 
     /// The maximum size of all files of a project.
     #[must_use]
     pub fn max_project_bytes(&self) -> u64 {
-        self.max_project_bytes
+        self.joiner.max_project_bytes
     }
 
     /// Removes a file, and its content if no other file has the same.
@@ -150,92 +177,168 @@ impl Assemblies {
         file: Uuid,
         actor: &Actor,
     ) -> Result<(), AssembleError> {
-        let _changing = self.changing.lock().await;
-        let now = self.clock.now();
-        let removed = self.control().remove_symbol_file(project, file, actor, now);
-        if let Some(content) = removed.await? {
-            self.store().drop_file(project, &content).await?;
-        }
-        Ok(())
+        Ok(self.joiner.lookups.remove(project, file, actor).await?)
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Joins a file, or tells what is missing. Asking again is free. `None`: too many files wait.
+    /// Checks that the owner may send more chunks.
+    pub async fn check_room(&self, owner: &str) -> Result<(), AssembleError> {
+        self.joiner.check_disk()?;
+        let (number, bytes) = self.store().chunks_of(owner).await?;
+        if number >= MAX_CHUNKS || bytes > MAX_CHUNK_BYTES {
+            return Err(AssembleError::TooManyChunks(number, bytes >> 20));
+        }
+        Ok(())
+    }
+
+    /// Keeps a chunk until it is joined.
+    pub async fn keep_chunk(
+        &self,
+        owner: &str,
+        checksum: &str,
+        chunk: Bytes,
+    ) -> Result<(), AssembleError> {
+        Ok(self.store().put_chunk(owner, checksum, chunk).await?)
+    }
+
+    /// Makes a file without a name for an upload that is cut into chunks.
+    pub fn work_file(&self) -> std::io::Result<std::fs::File> {
+        tempfile::tempfile_in(self.joiner.lookups.folder())
+    }
+
+    /// Joins files, or says which chunks are missing. Returns a state for each request. Asking again is free.
     pub async fn assemble(
         &self,
-        request: AssemblyRequest,
-    ) -> Result<Option<AssemblyState>, AssembleError> {
-        let key = (request.project.clone(), request.checksum.clone());
-        if let Some(file) = self.known(&key).await? {
-            return Ok(Some(AssemblyState::Done(Box::new(file))));
+        requests: Vec<AssemblyRequest>,
+    ) -> Result<Vec<AssemblyState>, AssembleError> {
+        let mut begun = Vec::with_capacity(requests.len());
+        for request in requests {
+            begun.push(self.begin(request).await?);
         }
-        let mut done = self.board().working.get(&key).cloned();
-        if done.is_none() {
-            let missing = self.missing(&request).await?;
-            if !missing.is_empty() {
-                return Ok(Some(AssemblyState::Missing(missing)));
-            }
-            let notify = Arc::new(Notify::new());
-            let mut board = self.board();
-            board.failed.remove(&key);
-            if self.queue.try_send(request).is_err() {
-                return Ok(None);
-            }
-            board.working.insert(key.clone(), Arc::clone(&notify));
-            done = Some(notify);
+        let deadline = Instant::now() + PATIENCE;
+        let mut states = Vec::with_capacity(begun.len());
+        for one in begun {
+            states.push(match one {
+                Begun::Settled(state) => state,
+                Begun::Working(request, done) => self.await_file(&request, &done, deadline).await?,
+            });
         }
-        if let Some(done) = done {
-            let notified = done.notified();
-            let is_working = self.board().working.contains_key(&key);
-            if is_working && tokio::time::timeout(PATIENCE, notified).await.is_err() {
-                return Ok(Some(AssemblyState::Working));
-            }
-        }
-        if let Some(file) = self.known(&key).await? {
-            return Ok(Some(AssemblyState::Done(Box::new(file))));
-        }
-        let reason = self.board().failed.get(&key).cloned();
-        Ok(Some(
-            reason.map_or(AssemblyState::Working, AssemblyState::Failed),
-        ))
+        Ok(states)
     }
 
-    async fn known(&self, (project, checksum): &Key) -> Result<Option<SymbolFile>, ControlError> {
-        match self.control().symbol_file(project, checksum).await {
-            Ok(file) => Ok(Some(file)),
-            Err(ControlError::NotFound) => Ok(None),
-            Err(error) => Err(error),
+    async fn begin(&self, request: AssemblyRequest) -> Result<Begun, AssembleError> {
+        if let Some(file) = self.known(&request).await? {
+            return Ok(Begun::Settled(AssemblyState::Done(Box::new(file))));
         }
+        let key = request.key();
+        if let Some(done) = self.board().working.get(&key) {
+            return Ok(Begun::Working(request, Arc::clone(done)));
+        }
+        if let Some(reason) = self.failure(&key) {
+            return Ok(Begun::Settled(AssemblyState::Failed(reason)));
+        }
+        let chunks = &request.chunks;
+        let missing = self.store().missing_chunks(request.owner(), chunks).await?;
+        if !missing.is_empty() {
+            return Ok(Begun::Settled(AssemblyState::Missing(missing)));
+        }
+        let done = self.add(request.clone())?;
+        Ok(Begun::Working(request, done))
     }
 
-    async fn missing(&self, request: &AssemblyRequest) -> Result<Vec<String>, StoreError> {
-        let mut missing = Vec::new();
-        for chunk in &request.chunks {
-            if !self.store().has_chunk(&request.owner, chunk).await? {
-                missing.push(chunk.clone());
-            }
+    /// Adds a file to the queue, unless it is there already.
+    fn add(&self, request: AssemblyRequest) -> Result<Arc<Notify>, Full> {
+        let mut board = self.board();
+        let key = request.key();
+        if let Some(done) = board.working.get(&key) {
+            return Ok(Arc::clone(done));
         }
-        Ok(missing)
+        board.waiting.add(request)?;
+        let done = Arc::new(Notify::new());
+        board.working.insert(key, Arc::clone(&done));
+        self.added.notify_one();
+        Ok(done)
     }
 
-    /// Works until shutdown. Files that wait then are joined when their uploaders ask again.
-    pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
-        let requests = self
-            .requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let Some(mut requests) = requests else {
-            return;
+    fn failure(&self, key: &Key) -> Option<String> {
+        let mut board = self.board();
+        let failure = board.failed.get(key)?;
+        if failure.until < Instant::now() {
+            board.failed.remove(key);
+            return None;
+        }
+        Some(failure.reason.clone())
+    }
+
+    async fn await_file(
+        &self,
+        request: &AssemblyRequest,
+        done: &Notify,
+        deadline: Instant,
+    ) -> Result<AssemblyState, AssembleError> {
+        let key = request.key();
+        let notified = done.notified();
+        let is_working = self.board().working.contains_key(&key);
+        if is_working && timeout_at(deadline, notified).await.is_err() {
+            // The uploader may not ask again, and the server may end before the file is joined.
+            let text = serde_json::to_vec(request).map_err(std::io::Error::from);
+            let text = text.map_err(StoreError::from)?;
+            let (project, checksum) = &key;
+            self.store().put_waiting(project, checksum, text).await?;
+            return Ok(AssemblyState::Working);
+        }
+        if let Some(file) = self.known(request).await? {
+            return Ok(AssemblyState::Done(Box::new(file)));
+        }
+        if let Some(reason) = self.failure(&key) {
+            return Ok(AssemblyState::Failed(reason));
+        }
+        let chunks = &request.chunks;
+        let missing = self.store().missing_chunks(request.owner(), chunks).await?;
+        Ok(match missing.is_empty() {
+            true => AssemblyState::Working,
+            false => AssemblyState::Missing(missing),
+        })
+    }
+
+    /// Returns the file if the project has it. Adds the id that the uploader names.
+    async fn known(&self, request: &AssemblyRequest) -> Result<Option<SymbolFile>, AssembleError> {
+        let (project, checksum) = (&request.project, &request.checksum);
+        let file = match self.control().symbol_file(project, checksum).await {
+            Ok(file) => file,
+            Err(ControlError::NotFound) => return Ok(None),
+            Err(error) => return Err(error.into()),
         };
+        let store = self.store();
+        if !store.has_file(project, &file.content, file.bytes).await? {
+            let why = "its content is not in the symbol store";
+            self.joiner.lookups.lose(project, file.id, why).await?;
+            return Ok(None);
+        }
+        if let Some(id) = &request.id {
+            let now = self.clock.now();
+            let named = self.control().name_symbol_file(project, file.id, id, now);
+            named.await?;
+        }
+        Ok(Some(file))
+    }
+
+    /// Works until shutdown. Files that wait then are joined when their uploaders ask again, or by the next server.
+    pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
+        if let Err(error) = self.store().check().await {
+            tracing::error!(%error, "the symbol store cannot be used: uploads of symbol files fail, and stacks that need them stay as they are");
+        }
         let work = async {
-            while let Some(request) = requests.recv().await {
-                let key = (request.project.clone(), request.checksum.clone());
-                let result = self.join(&request).await;
-                self.finish(key, &request.name, result);
+            loop {
+                let added = self.added.notified();
+                let next = self.board().waiting.next();
+                match next {
+                    Some(request) => self.join(&request).await,
+                    None => added.await,
+                }
             }
         };
         tokio::select! {
@@ -245,118 +348,104 @@ impl Assemblies {
         }
     }
 
-    /// Deletes old chunks again and again.
+    /// Deletes old chunks and takes over waiting files, again and again.
     async fn sweep(&self) {
         let mut every = interval(SWEEP_EVERY);
         loop {
             every.tick().await;
-            if let Err(error) = self.store().drop_old_chunks(self.clock.now()).await {
+            if let Err(error) = self.store().drop_old(self.clock.now()).await {
                 tracing::warn!(%error, "cannot delete old chunks of symbol files yet");
+            }
+            // Projects are erased by one server.
+            let kept = self.drop_lookups_of_erased_projects().await;
+            if let Err(error) = kept {
+                tracing::warn!(%error, "cannot delete lookup files of erased projects yet");
+            }
+            match self.store().all_waiting().await {
+                Ok(requests) => self.take_over(&requests),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot look for symbol files that wait yet");
+                }
             }
         }
     }
 
-    fn finish(&self, key: Key, name: &str, result: Result<(), AssemblyError>) {
+    async fn drop_lookups_of_erased_projects(&self) -> Result<(), LookupError> {
+        let projects = self.control().projects().await?;
+        let projects: BTreeSet<&str> = projects.iter().map(|one| one.id.as_str()).collect();
+        let lookups = &self.joiner.lookups;
+        Ok(lookups.keep_only(|project| projects.contains(project))?)
+    }
+
+    /// Adds the files that a server left behind when it ended.
+    fn take_over(&self, requests: &[Bytes]) {
+        for request in requests {
+            let added = match serde_json::from_slice(request) {
+                Ok(request) => self.add(request).map_err(AssembleError::from),
+                Err(error) => Err(StoreError::from(std::io::Error::from(error)).into()),
+            };
+            if let Err(error) = added {
+                tracing::warn!(%error, "cannot take over a symbol file that waits");
+            }
+        }
+    }
+
+    async fn join(&self, request: &AssemblyRequest) {
+        let result = self.joiner.join(request).await;
+        if !matches!(result, Err(JoinError::Failed(_)))
+            && let Err(error) = self.clean_up(request).await
+        {
+            tracing::warn!(%error, "cannot delete the chunks of a symbol file: they are deleted after a day");
+        }
+        let key = request.key();
         let mut board = self.board();
         let waiting = board.working.remove(&key);
         self.metrics.count_file(result.is_ok());
-        if let Err(error) = result {
-            tracing::warn!(project = key.0, name, %error, "cannot add a symbol file");
+        if let Some((reason, lasts)) = failure(result.as_ref().err()) {
+            tracing::warn!(
+                project = request.project,
+                name = request.name,
+                reason,
+                "cannot add a symbol file"
+            );
             if board.failed.len() >= MAX_FAILURES {
                 board.failed.clear();
             }
-            board.failed.insert(key, error.to_string());
+            let until = Instant::now() + lasts;
+            board.failed.insert(key, Failure { reason, until });
         }
         if let Some(waiting) = waiting {
             waiting.notify_waiters();
         }
     }
 
-    async fn join(&self, request: &AssemblyRequest) -> Result<(), AssemblyError> {
-        let folder = self.lookups.work_folder()?;
-        let path = folder.path().join("file");
-        let (content, bytes) = self.write(request, &path).await?;
-        let used = self.control().symbol_bytes(&request.project).await?;
-        if used.saturating_add(bytes) > self.max_project_bytes {
-            return Err(AssemblyError::Refused(format!(
-                "the symbol files of project `{}` would take more than {} MiB. Remove files with `unjank symbols remove`, or raise --symbols-max-bytes",
-                request.project,
-                self.max_project_bytes >> 20
-            )));
-        }
-        let mut found = self.lookups.parser.inspect(&path).await?;
-        name_by(&mut found, request.id.as_ref());
-        // A file that cannot be converted is refused now, when its uploader can do something about it.
-        if let Some(first) = found.iter().find(|found| found.contents.functions) {
-            let out = folder.path().join("lookup");
-            let converted = self.lookups.parser.convert(&path, first.index, &out);
-            converted.await?;
-        }
-        let store = self.store();
-        let _changing = self.changing.lock().await;
-        store.put_file(&request.project, &content, &path).await?;
-        let new = NewSymbolFile {
-            checksum: request.checksum.clone(),
-            content,
-            name: request.name.clone(),
-            bytes,
-            found,
-        };
-        let now = self.clock.now();
-        self.control()
-            .add_symbol_file(&request.project, new, &request.actor, now)
-            .await?;
-        for chunk in &request.chunks {
-            store.drop_chunk(&request.owner, chunk).await?;
-        }
-        Ok(())
-    }
-
-    /// Writes the chunks to a file. Returns the SHA-256 and the size.
-    async fn write(
-        &self,
-        request: &AssemblyRequest,
-        path: &Path,
-    ) -> Result<(String, u64), AssemblyError> {
-        let mut file = tokio::fs::File::create(path).await?;
-        let (mut checksum, mut content) = (sha1::Sha1::new(), sha2::Sha256::new());
-        let mut bytes = 0_u64;
-        for chunk in &request.chunks {
-            let chunk = self.store().get_chunk(&request.owner, chunk).await?;
-            bytes += chunk.len() as u64;
-            if bytes > MAX_FILE_BYTES {
-                return Err(AssemblyError::Refused(format!(
-                    "the file is larger than {} MiB",
-                    MAX_FILE_BYTES >> 20
-                )));
+    /// Deletes the chunks of a file, except those that other files of the token wait for.
+    async fn clean_up(&self, request: &AssemblyRequest) -> Result<(), StoreError> {
+        let mut unused = request.chunks.clone();
+        {
+            let board = self.board();
+            for other in board.waiting.of(request.owner()) {
+                unused.retain(|chunk| !other.chunks.contains(chunk));
             }
-            checksum.update(&chunk);
-            content.update(&chunk);
-            file.write_all(&chunk).await?;
         }
-        file.flush().await?;
-        if format!("{:x}", checksum.finalize()) != request.checksum {
-            return Err(AssemblyError::Refused(
-                "the chunks do not make up the file: its SHA-1 differs. Upload it again".to_owned(),
-            ));
+        for chunk in &unused {
+            self.store().drop_chunk(request.owner(), chunk).await?;
         }
-        Ok((format!("{:x}", content.finalize()), bytes))
+        let (project, checksum) = request.key();
+        self.store().drop_waiting(&project, &checksum).await
     }
 }
 
-/// Why an assembly cannot be looked at.
-#[derive(Debug, thiserror::Error)]
-pub enum AssembleError {
-    #[error(transparent)]
-    Control(#[from] ControlError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-/// Puts an id that the uploader names in front. Only files with one build can have one, or it would be unclear which build it names.
-fn name_by(found: &mut [Found], id: Option<&SymbolId>) {
-    if let ([only], Some(id)) = (found, id) {
-        only.ids.retain(|known| known != id.as_str());
-        only.ids.insert(0, id.as_str().to_owned());
+/// What uploaders are told of an error, and for how long.
+fn failure(error: Option<&JoinError>) -> Option<(String, Duration)> {
+    match error? {
+        JoinError::Refused(reason) => Some((reason.clone(), REFUSAL_LASTS)),
+        JoinError::Failed(error) => {
+            tracing::error!(%error, "cannot store a symbol file");
+            let reason = "the server cannot store the file now; its log has the reason. Upload the file again later";
+            Some((reason.to_owned(), FAILURE_LASTS))
+        }
+        // The uploader is asked for them again.
+        JoinError::NoChunks => None,
     }
 }

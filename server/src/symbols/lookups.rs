@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::sync::Mutex as AsyncMutex;
 use unjank_symbols::{Format, LOOKUP_VERSION, LookupFile, LookupKind, SymbolId};
+use uuid::Uuid;
 
 use super::parser::{Parser, ParserError};
 use super::store::{StoreError, SymbolStore};
 use crate::clock::Clock;
-use crate::store::control::{Control, ControlError, UsableBuild};
+use crate::store::control::{Actor, Control, ControlError, UsableBuild};
 
 /// The maximum number of builds that are kept in memory, present or absent. A present one is an open file and its map.
 const MAX_OPEN: usize = 256;
@@ -48,6 +49,8 @@ pub struct Lookups {
     folder: PathBuf,
     max_bytes: u64,
     open: Mutex<HashMap<(String, SymbolId), Entry>>,
+    /// Held while a file and its row are added or removed, so that the removal of a file does not delete the content of a new one.
+    pub(super) changing: AsyncMutex<()>,
     /// One lookup file is made at a time, so that two callers do not make the same.
     making: AsyncMutex<()>,
 }
@@ -79,8 +82,13 @@ impl Lookups {
             folder: current,
             max_bytes,
             open: Mutex::default(),
+            changing: AsyncMutex::default(),
             making: AsyncMutex::default(),
         })
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Makes a folder for work on a file, on the disk of the lookup files.
@@ -100,11 +108,19 @@ impl Lookups {
             entry.used = Instant::now();
             return Ok(entry.file.clone());
         }
-        let build = self.control.usable_symbols(project, id.as_str()).await?;
-        let file = match build {
-            Some(build) => self.of_build(project, &build).await?,
-            None => None,
-        };
+        let mut file = None;
+        while let Some(build) = self.control.usable_symbols(project, id.as_str()).await? {
+            match self.of_build(project, &build).await {
+                // The next best file may be there.
+                Err(LookupError::Store(StoreError::Lost(why))) => {
+                    self.lose(project, build.file, &why).await?;
+                }
+                other => {
+                    file = other?;
+                    break;
+                }
+            }
+        }
         let entry = Entry {
             revision,
             file: file.clone(),
@@ -162,6 +178,55 @@ impl Lookups {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Removes a file whose content is lost, so that it can be uploaded again.
+    pub(super) async fn lose(
+        &self,
+        project: &str,
+        file: Uuid,
+        why: &str,
+    ) -> Result<(), LookupError> {
+        // Of a store that cannot be used, it is unknown what is lost.
+        self.store.check().await?;
+        tracing::error!(project, %file, why, "a symbol file is lost: upload it again");
+        let removed = self.remove(project, file, &Actor::system("symbols")).await;
+        match removed {
+            // Another server was first.
+            Err(LookupError::Control(ControlError::NotFound)) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Removes a file, and its content if no other file has the same.
+    pub(super) async fn remove(
+        &self,
+        project: &str,
+        file: Uuid,
+        actor: &Actor,
+    ) -> Result<(), LookupError> {
+        let _changing = self.changing.lock().await;
+        let now = self.clock.now();
+        let removed = self.control.remove_symbol_file(project, file, actor, now);
+        if let Some(content) = removed.await? {
+            self.store.drop_file(project, &content).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the lookup files of all projects but these.
+    pub fn keep_only(&self, is_kept: impl Fn(&str) -> bool) -> std::io::Result<()> {
+        self.lock().retain(|(project, _), _| is_kept(project));
+        for entry in std::fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            let name = path.file_name().and_then(std::ffi::OsStr::to_str);
+            // `<project>-<content>-<place>.<kind>`; ids of projects may have dashes too.
+            let project = name.and_then(|name| name.rsplitn(3, '-').nth(2));
+            if project.is_some_and(|project| !is_kept(project)) {
+                std::fs::remove_file(&path)?;
+            }
+        }
+        Ok(())
     }
 
     fn path(&self, project: &str, build: &UsableBuild, kind: LookupKind) -> PathBuf {

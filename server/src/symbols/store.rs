@@ -1,14 +1,17 @@
 //! The contents of symbol files and of chunks that wait to be joined: a folder, or a bucket that several servers share.
 
-use std::path::Path as FilePath;
+use std::collections::BTreeSet;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, WriteMultipart};
+use object_store::{ClientConfigKey, ObjectStore, ObjectStoreExt, RetryConfig, WriteMultipart};
+use sha2::Digest;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::clock::UnixTime;
@@ -17,41 +20,106 @@ use crate::clock::UnixTime;
 const CHUNKS_LIVE: Duration = Duration::from_secs(24 * 3600);
 /// The size of the pieces in which files are copied.
 const PIECE: usize = 8 << 20;
+/// The folder of files that wait to be joined.
+const WAITING: &str = "waiting";
+/// The maximum number of waiting files that a server takes over at a time.
+const MAX_RECALLED: usize = 1_000;
+/// How many chunks are looked for at a time.
+const CONCURRENT: usize = 16;
+/// How often and for how long a request to a bucket is repeated. Build tools wait for the answer, and ask again later.
+const RETRIES: usize = 3;
+const RETRY_FOR: Duration = Duration::from_secs(20);
+/// The maximum time of one request to a bucket, unless `AWS_TIMEOUT` names another.
+const ANSWER_WITHIN: &str = "60 seconds";
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("the symbol store: {0}")]
-    Object(#[from] object_store::Error),
+    Object(object_store::Error),
+    #[error("the symbol store rejects the server's credentials: {0}")]
+    Denied(object_store::Error),
     #[error("the symbol store: {0}")]
     Io(#[from] std::io::Error),
+    /// The store does not have the content, or has another one under its name.
+    #[error("the symbol store has lost the content: {0}")]
+    Lost(String),
+}
+
+impl From<object_store::Error> for StoreError {
+    fn from(error: object_store::Error) -> Self {
+        match error {
+            object_store::Error::NotFound { path, .. } => {
+                Self::Lost(format!("there is no `{path}`"))
+            }
+            error @ (object_store::Error::PermissionDenied { .. }
+            | object_store::Error::Unauthenticated { .. }) => Self::Denied(error),
+            error => Self::Object(error),
+        }
+    }
 }
 
 /// Names inside of the store are made of ids and hashes only, never of names that a client chose.
 pub struct SymbolStore {
+    /// Writes are durable.
     objects: Arc<dyn ObjectStore>,
+    /// The same place. In a folder, writes are lost if the power fails; uploaders send such chunks again.
+    chunks: Arc<dyn ObjectStore>,
     root: Path,
+    /// The folder, if the store is one.
+    folder: Option<PathBuf>,
 }
 
 impl SymbolStore {
     /// Opens a folder, and creates it if necessary.
     pub fn folder(folder: &FilePath) -> Result<Self, StoreError> {
         std::fs::create_dir_all(folder)?;
-        let objects = LocalFileSystem::new_with_prefix(folder)?.with_automatic_cleanup(true);
+        let chunks = LocalFileSystem::new_with_prefix(folder)?.with_automatic_cleanup(true);
         Ok(Self {
-            objects: Arc::new(objects),
+            objects: Arc::new(chunks.clone().with_fsync(true)),
+            chunks: Arc::new(chunks),
             root: Path::default(),
+            folder: Some(folder.to_owned()),
         })
     }
 
-    /// Opens a bucket, such as `s3://symbols/unjank`. Credentials and region come from the environment (`AWS_ACCESS_KEY_ID`, …).
-    pub fn bucket(url: &str) -> Result<Self, StoreError> {
-        let invalid = |error: String| std::io::Error::new(std::io::ErrorKind::InvalidInput, error);
-        let url = reqwest::Url::parse(url).map_err(|error| invalid(error.to_string()))?;
-        let (objects, root) = object_store::parse_url_opts(&url, std::env::vars())?;
+    /// Opens a bucket, such as `s3://symbols/unjank`. `options` are named like the variables of the environment: `AWS_ACCESS_KEY_ID`, …
+    pub fn bucket(url: &str, options: &[(String, String)]) -> Result<Self, StoreError> {
+        let invalid = |why: String| {
+            let error = format!("--symbols-url must be like s3://bucket/prefix: {why}");
+            std::io::Error::new(std::io::ErrorKind::InvalidInput, error)
+        };
+        let parsed = reqwest::Url::parse(url).map_err(|error| invalid(error.to_string()))?;
+        let bucket = parsed.host_str().filter(|_| parsed.scheme() == "s3");
+        let bucket = bucket.ok_or_else(|| invalid(format!("`{url}` names no bucket")))?;
+        let root = Path::from_url_path(parsed.path());
+        let root = root.map_err(|error| invalid(error.to_string()))?;
+        let timeout = AmazonS3ConfigKey::Client(ClientConfigKey::Timeout);
+        let mut builder = AmazonS3Builder::new().with_config(timeout, ANSWER_WITHIN);
+        for (name, value) in options {
+            if let Ok(key) = name.to_ascii_lowercase().parse() {
+                builder = builder.with_config(key, value);
+            }
+        }
+        let retry = RetryConfig {
+            max_retries: RETRIES,
+            retry_timeout: RETRY_FOR,
+            ..RetryConfig::default()
+        };
+        let builder = builder.with_bucket_name(bucket).with_retry(retry);
+        let objects: Arc<dyn ObjectStore> = Arc::new(builder.build()?);
         Ok(Self {
-            objects: Arc::from(objects),
+            chunks: Arc::clone(&objects),
+            objects,
             root,
+            folder: None,
         })
+    }
+
+    /// Checks that the store can be used.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        let prefix = self.root.clone().join("files");
+        self.objects.list_with_delimiter(Some(&prefix)).await?;
+        Ok(())
     }
 
     fn chunk(&self, owner: &str, checksum: &str) -> Path {
@@ -71,24 +139,39 @@ impl SymbolStore {
         bytes: Bytes,
     ) -> Result<(), StoreError> {
         let path = self.chunk(owner, checksum);
-        self.objects.put(&path, bytes.into()).await?;
+        self.chunks.put(&path, bytes.into()).await?;
         Ok(())
     }
 
-    /// Returns the sizes of the chunks of an owner.
-    pub async fn chunk_bytes(&self, owner: &str) -> Result<u64, StoreError> {
+    /// Returns the number and the size of the chunks of an owner.
+    pub async fn chunks_of(&self, owner: &str) -> Result<(u64, u64), StoreError> {
         let prefix = self.root.clone().join("chunks").join(owner);
         let list = self.objects.list(Some(&prefix));
-        let sizes = list.try_fold(0, |sum, object| async move { Ok(sum + object.size) });
+        let sizes = list.try_fold((0, 0), |(number, bytes), object| async move {
+            Ok((number + 1, bytes + object.size))
+        });
         Ok(sizes.await?)
     }
 
-    pub async fn has_chunk(&self, owner: &str, checksum: &str) -> Result<bool, StoreError> {
-        match self.objects.head(&self.chunk(owner, checksum)).await {
-            Ok(_) => Ok(true),
-            Err(object_store::Error::NotFound { .. }) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+    /// Returns those of the chunks that the owner has not sent, each once.
+    pub async fn missing_chunks(
+        &self,
+        owner: &str,
+        chunks: &[String],
+    ) -> Result<Vec<String>, StoreError> {
+        let mut known = BTreeSet::new();
+        let distinct = chunks.iter().filter(|chunk| known.insert(chunk.as_str()));
+        let distinct: Vec<String> = distinct.cloned().collect();
+        let paths = distinct.iter().map(|chunk| self.chunk(owner, chunk));
+        let sizes: Vec<_> = paths
+            .map(|path| size(Arc::clone(&self.objects), path))
+            .collect();
+        let sizes = futures_util::stream::iter(sizes).buffered(CONCURRENT);
+        let sizes: Vec<Option<u64>> = sizes.try_collect().await?;
+        let all = distinct.into_iter().zip(sizes);
+        Ok(all
+            .filter_map(|(chunk, size)| size.is_none().then_some(chunk))
+            .collect())
     }
 
     pub async fn get_chunk(&self, owner: &str, checksum: &str) -> Result<Bytes, StoreError> {
@@ -100,15 +183,22 @@ impl SymbolStore {
         self.delete(&self.chunk(owner, checksum)).await
     }
 
-    /// Deletes chunks that nobody joined within a day.
-    pub async fn drop_old_chunks(&self, now: UnixTime) -> Result<(), StoreError> {
+    /// Deletes what was not joined within a day, and what writes left behind that a crash interrupted.
+    pub async fn drop_old(&self, now: UnixTime) -> Result<(), StoreError> {
         let oldest = (now - CHUNKS_LIVE).as_micros();
-        let prefix = self.root.clone().join("chunks");
-        let mut list = self.objects.list(Some(&prefix));
-        while let Some(object) = list.try_next().await? {
-            if object.last_modified.timestamp_micros() < oldest {
-                self.delete(&object.location).await?;
+        for kind in ["chunks", WAITING] {
+            let prefix = self.root.clone().join(kind);
+            let mut list = self.objects.list(Some(&prefix));
+            while let Some(object) = list.try_next().await? {
+                if object.last_modified.timestamp_micros() < oldest {
+                    self.delete(&object.location).await?;
+                }
             }
+        }
+        if let Some(folder) = self.folder.clone() {
+            let drop = move || drop_unfinished(&folder, oldest);
+            let dropped = tokio::task::spawn_blocking(drop).await;
+            dropped.map_err(std::io::Error::other)??;
         }
         Ok(())
     }
@@ -136,6 +226,17 @@ impl SymbolStore {
         Ok(())
     }
 
+    /// Whether the store has the content of a file, with this size.
+    pub async fn has_file(
+        &self,
+        project: &str,
+        content: &str,
+        bytes: u64,
+    ) -> Result<bool, StoreError> {
+        let path = self.file(project, content);
+        Ok(size(Arc::clone(&self.objects), path).await? == Some(bytes))
+    }
+
     /// Copies a file to a path.
     pub async fn fetch_file(
         &self,
@@ -143,14 +244,58 @@ impl SymbolStore {
         content: &str,
         to: &FilePath,
     ) -> Result<(), StoreError> {
-        let object = self.objects.get(&self.file(project, content)).await?;
-        let mut stream = object.into_stream();
+        let from = self.file(project, content);
+        let mut stream = self.objects.get(&from).await?.into_stream();
         let mut file = tokio::fs::File::create(to).await?;
+        let mut hash = sha2::Sha256::new();
         while let Some(bytes) = stream.try_next().await? {
+            hash.update(&bytes);
             file.write_all(&bytes).await?;
         }
         file.flush().await?;
+        if format!("{:x}", hash.finalize()) != content {
+            let lost = format!("the content of `{from}` does not have the SHA-256 of its name");
+            return Err(StoreError::Lost(lost));
+        }
         Ok(())
+    }
+
+    /// Remembers a file that waits to be joined, for servers that start later.
+    pub async fn put_waiting(
+        &self,
+        project: &str,
+        checksum: &str,
+        request: Vec<u8>,
+    ) -> Result<(), StoreError> {
+        let path = self.waiting(project, checksum);
+        self.chunks.put(&path, request.into()).await?;
+        Ok(())
+    }
+
+    pub async fn drop_waiting(&self, project: &str, checksum: &str) -> Result<(), StoreError> {
+        self.delete(&self.waiting(project, checksum)).await
+    }
+
+    /// Returns some of the files that wait to be joined.
+    pub async fn all_waiting(&self) -> Result<Vec<Bytes>, StoreError> {
+        let prefix = self.root.clone().join(WAITING);
+        let list = self.objects.list(Some(&prefix)).take(MAX_RECALLED);
+        let objects: Vec<_> = list.try_collect().await?;
+        let mut requests = Vec::new();
+        for object in objects {
+            match self.objects.get(&object.location).await {
+                Ok(request) => requests.push(request.bytes().await?),
+                // Another server has joined it.
+                Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(requests)
+    }
+
+    fn waiting(&self, project: &str, checksum: &str) -> Path {
+        let root = self.root.clone();
+        root.join(WAITING).join(project).join(checksum)
     }
 
     /// Deletes all files of a project.
@@ -173,4 +318,34 @@ impl SymbolStore {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Returns the size of an object, if there is one.
+async fn size(objects: Arc<dyn ObjectStore>, path: Path) -> Result<Option<u64>, StoreError> {
+    match objects.head(&path).await {
+        Ok(object) => Ok(Some(object.size)),
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Deletes old files whose writing was interrupted. Their names end in `#` and a number.
+fn drop_unfinished(folder: &FilePath, oldest: i64) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            match drop_unfinished(&path, oldest) {
+                // The last file of the folder was deleted in the meantime, and the folder with it.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                other => other?,
+            }
+        } else if entry.file_name().to_string_lossy().contains('#') {
+            let modified = chrono::DateTime::<chrono::Utc>::from(entry.metadata()?.modified()?);
+            if modified.timestamp_micros() < oldest {
+                std::fs::remove_file(&path)?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -250,8 +250,11 @@ impl Server {
 
 /// The reason in an answer: of the server if it is one of its problems, otherwise the status.
 fn reason(status: StatusCode, answer: &[u8]) -> String {
-    let problem: Option<unjank_protocol::Problem> = serde_json::from_slice(answer).ok();
-    problem.map_or_else(|| status.to_string(), |problem| problem.detail)
+    let problem: Option<serde_json::Value> = serde_json::from_slice(answer).ok();
+    let detail = problem
+        .as_ref()
+        .and_then(|problem| problem["detail"].as_str());
+    detail.map_or_else(|| status.to_string(), str::to_owned)
 }
 
 /// An error with all of its causes.

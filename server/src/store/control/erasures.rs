@@ -189,7 +189,8 @@ const FORGET: &str = "
     WHERE state = 'done'
       AND finished_at < $1
       AND subject <> ''";
-const ERASED_PROJECT: &str = "SELECT id FROM erasures WHERE project = $1 AND kind = 'project'";
+pub(super) const ERASED_PROJECT: &str =
+    "SELECT id FROM erasures WHERE project = $1 AND kind = 'project'";
 const PROJECT_EXISTS: &str = "SELECT id FROM projects WHERE id = $1";
 
 const REVOKE_KEYS: &str =

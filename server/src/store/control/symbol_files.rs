@@ -8,6 +8,7 @@ use super::Control;
 use super::audit::{Action, Actor};
 use super::backend::{Notice, Row, values};
 use super::change::{Change, Entry, new_id};
+use super::erasures::ERASED_PROJECT;
 use super::error::ControlError;
 use crate::clock::UnixTime;
 
@@ -61,6 +62,14 @@ pub struct UsableBuild {
     pub format: String,
 }
 
+/// How much the files of a project take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SymbolUsage {
+    pub bytes: u64,
+    /// The number of builds, counted by each of their ids.
+    pub builds: u64,
+}
+
 #[derive(Clone, Debug)]
 pub struct NewSymbolFile {
     pub checksum: String,
@@ -104,7 +113,7 @@ const BUILDS: &str = "
 const BUILDS_WITH_ID: &str = "
     SELECT symbol_id, format, arch, name, has_functions, has_lines
     FROM symbol_builds WHERE file = $1 AND symbol_id = $3 ORDER BY place LIMIT $2";
-const NEXT_REVISION: &str = "
+pub(super) const NEXT_REVISION: &str = "
     UPDATE projects SET symbols_revision = symbols_revision + 1 WHERE id = $1
     RETURNING symbols_revision";
 const INSERT: &str = "
@@ -128,8 +137,10 @@ const REMOVE_BUILDS: &str = "DELETE FROM symbol_builds WHERE project = $1 AND fi
 const REMOVE: &str = "
     DELETE FROM symbol_files WHERE project = $1 AND id = $2 RETURNING checksum, content, name";
 const CONTENT_IN_USE: &str = "SELECT id FROM symbol_files WHERE project = $1 AND content = $2";
-const BYTES: &str = "
-    SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS bytes FROM symbol_files WHERE project = $1";
+const USAGE: &str = "
+    SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS bytes,
+        (SELECT COUNT(*) FROM symbol_builds WHERE project = $1) AS builds
+    FROM symbol_files WHERE project = $1";
 /// The best file: with lines before one with names only, the latest of equals.
 const USABLE: &str = "
     SELECT f.id AS id, f.content AS content, b.place AS place, b.format AS format
@@ -202,7 +213,8 @@ fn signed(number: u64) -> i64 {
 }
 
 impl Control {
-    /// Adds a file. Returns the one that the project has, if it has one with this content.
+    /// Adds a file. Returns the one that the project has, if it has one with this content. [`ControlError::NotFound`]: there is no such
+    /// project, or it is being erased.
     pub async fn add_symbol_file(
         &self,
         project: &str,
@@ -213,6 +225,13 @@ impl Control {
         let mut change = Change::begin(self, actor, at).await?;
         let row = change.row(NEXT_REVISION, values![project]).await?;
         let revision: i64 = row.ok_or(ControlError::NotFound)?.get("symbols_revision")?;
+        if change
+            .row(ERASED_PROJECT, values![project])
+            .await?
+            .is_some()
+        {
+            return Err(ControlError::NotFound);
+        }
         let id = new_id(at);
         let values = values![
             id,
@@ -348,6 +367,15 @@ impl Control {
         Ok(is_unused.then_some(content))
     }
 
+    /// Returns how much the files of a project take.
+    pub async fn symbol_usage(&self, project: &str) -> Result<SymbolUsage, ControlError> {
+        let row = self.row(USAGE, values![project]).await?;
+        Ok(SymbolUsage {
+            bytes: unsigned(&row, "bytes")?,
+            builds: unsigned(&row, "builds")?,
+        })
+    }
+
     /// Returns the files, with their projects, that were uploaded and last used before a time.
     pub async fn unused_symbol_files(
         &self,
@@ -375,7 +403,7 @@ impl Control {
 
     /// Returns the size of all files of a project.
     pub async fn symbol_bytes(&self, project: &str) -> Result<u64, ControlError> {
-        unsigned(&self.row(BYTES, values![project]).await?, "bytes")
+        Ok(self.symbol_usage(project).await?.bytes)
     }
 
     /// Returns the best symbols of a build.

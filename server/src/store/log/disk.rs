@@ -289,7 +289,7 @@ fn touch(files: &DurableFiles, dir: &Path) -> io::Result<()> {
 }
 
 /// Returns the free space on the disk of a folder, or `None` if the system does not report it.
-pub(super) fn free_bytes(dir: &Path) -> Option<u64> {
+pub(crate) fn free_bytes(dir: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(dir).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
