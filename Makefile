@@ -163,11 +163,13 @@ openapi:
 	$(CARGO) build --locked -p unjank-server --bin unjank
 	$(CARGO) run --quiet --locked -p unjank-server --bin unjank -- openapi > server/openapi.json
 
-## clients: install third-party programs for the tests: clients of ClickHouse and OpenFeature, and schemathesis
+## clients: install third-party programs for the tests: clients of ClickHouse and OpenFeature, schemathesis, sentry-cli, an S3 server
 clients:
 	@sh server/engine/tests/clients/install.sh
 	@sh server/tests/openfeature/install.sh
 	@sh server/tests/schemathesis/install.sh
+	@sh server/tests/sentry-cli/install.sh
+	@sh server/tests/s3/install.sh
 
 ## alerts: check the rules for Prometheus if promtool is installed; part of lint
 .PHONY: alerts

@@ -34,6 +34,16 @@ impl Program {
 
     /// Like [`Self::run`], with another binary.
     pub(crate) async fn of(program: &Path, folder: &Path, arguments: &[&str]) -> Self {
+        Self::inside(&[], program, folder, arguments).await
+    }
+
+    /// Like [`Self::of`], with variables of the environment.
+    pub(crate) async fn inside(
+        environment: &[(&str, &str)],
+        program: &Path,
+        folder: &Path,
+        arguments: &[&str],
+    ) -> Self {
         let file = folder.join("server.json");
         let _there = std::fs::remove_file(&file).is_ok();
         let mut child = Command::new(program)
@@ -43,6 +53,7 @@ impl Program {
             .arg("--data-dir")
             .arg(folder)
             .env("UNJANK_INGEST_KEYS", "k=*")
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .spawn()
             .unwrap();

@@ -1,5 +1,8 @@
 //! Symbol files: uploaded as build tools do it, and used for stacks that arrive before or after them.
 
+use std::path::Path;
+use std::process::Command;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
@@ -8,7 +11,7 @@ use crate::alerts::Watched;
 use crate::server::{Answer, Server, batch};
 use crate::wait::until;
 
-pub(crate) const MAP_ID: &str = "5a7d1b0c9e8f70615243342516078f9eadbccbda0f1e2d3c4b5a69788796a5b4";
+const MAP_ID: &str = "5a7d1b0c9e8f70615243342516078f9eadbccbda0f1e2d3c4b5a69788796a5b4";
 
 /// A mapping as R8 writes it: `sum` was inlined into `pay`.
 pub(crate) fn mapping() -> Vec<u8> {
@@ -21,11 +24,11 @@ pub(crate) fn mapping() -> Vec<u8> {
     .into_bytes()
 }
 
-fn sha1(bytes: &[u8]) -> String {
+pub(crate) fn sha1(bytes: &[u8]) -> String {
     format!("{:x}", Sha1::digest(bytes))
 }
 
-async fn upload_chunk(server: &Server, token: &str, name: &str, chunk: &[u8]) -> u16 {
+pub(crate) async fn upload_chunk(server: &Server, token: &str, name: &str, chunk: &[u8]) -> u16 {
     let mut body = format!(
         "--end\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\
          Content-Type: application/octet-stream\r\n\r\n"
@@ -47,7 +50,7 @@ async fn upload_chunk(server: &Server, token: &str, name: &str, chunk: &[u8]) ->
     answer.status().as_u16()
 }
 
-async fn assemble(
+pub(crate) async fn assemble(
     server: &Server,
     (token, project): (&str, &str),
     file: &[u8],
@@ -84,7 +87,7 @@ pub(crate) async fn upload_to(server: &Server, to: (&str, &str), file: &[u8]) ->
     }
 }
 
-fn janks(stack: &Value) -> Value {
+pub(crate) fn janks(stack: &Value) -> Value {
     let mut batch = batch();
     batch["janks"] = json!([{
         "kind": "jank", "start": "2026-11-20T11:59:50Z", "duration_ms": 2300, "thread": "main", "stack": stack,
@@ -92,7 +95,7 @@ fn janks(stack: &Value) -> Value {
     batch
 }
 
-fn obfuscated() -> Value {
+pub(crate) fn obfuscated() -> Value {
     json!([
         {"class": "java.util.Arrays", "function": "sort", "file": "Arrays.java", "line": 90},
         {"class": "a.b", "function": "a", "file": format!("r8-map-id-{MAP_ID}"), "line": 1},
@@ -101,7 +104,7 @@ fn obfuscated() -> Value {
 
 const READABLE: &str = "SELECT arrayStringConcat(arrayMap((c, f, file, line, o) -> concat(c, '.', f, ' ', file, ':', toString(line), ' ', toString(o)), \
     `frames.class`, `frames.function`, `frames.file`, `frames.line`, `frames.origin`), ', ') FROM stacks_symbolicated FINAL";
-const CULPRITS: &str = "SELECT culprit FROM stack_class_current";
+pub(crate) const CULPRITS: &str = "SELECT culprit FROM stack_class_current";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mapping_makes_later_stacks_readable() {
@@ -173,33 +176,41 @@ fn main() {
     println!(\"{} {}\", stall as *const () as usize as u64 - base, stall(2));
 }";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn samples_of_one_native_stall_are_one_group_with_function_and_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("shop.rs");
-    let program = folder.path().join("shop");
+/// A program with a build id, and with debug information.
+pub(crate) struct Shop {
+    pub(crate) file: Vec<u8>,
+    /// The id of the linker, which devices send.
+    pub(crate) build_id: String,
+    pub(crate) offset_of_stall: u64,
+}
+
+/// Builds the program `shop` in a folder.
+pub(crate) fn build_program(folder: &Path) -> Shop {
+    let (source, program) = (folder.join("shop.rs"), folder.join("shop"));
     std::fs::write(&source, PROGRAM).unwrap();
-    let built = std::process::Command::new("rustc")
-        .args([
-            "-g",
-            "-O",
-            "--edition",
-            "2024",
-            "-C",
-            "link-arg=-Wl,--build-id=sha1",
-            "-o",
-        ])
+    let built = Command::new("rustc")
+        .args(["-g", "-O", "--edition", "2024"])
+        .args(["-C", "link-arg=-Wl,--build-id=sha1", "-o"])
         .args([&program, &source])
         .status()
         .unwrap();
     assert!(built.success());
-    let output = std::process::Command::new(&program).output().unwrap();
+    let output = Command::new(&program).output().unwrap();
     let output = String::from_utf8(output.stdout).unwrap();
-    let start: u64 = output.split(' ').next().unwrap().parse().unwrap();
     let file = std::fs::read(&program).unwrap();
     let found = unjank_symbols::inspect(&file).unwrap();
-    // The last id is the one of the linker, which devices send.
-    let build_id = found[0].ids.last().unwrap().clone();
+    Shop {
+        file,
+        build_id: found[0].ids.last().unwrap().clone(),
+        offset_of_stall: output.split(' ').next().unwrap().parse().unwrap(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn samples_of_one_native_stall_are_one_group_with_function_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = build_program(folder.path());
+    let (start, build_id, file) = (shop.offset_of_stall, shop.build_id, shop.file);
 
     let server = Server::start().await;
     server.ready().await;

@@ -1,0 +1,288 @@
+//! Symbol files and requests that are made to hurt the server.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use reqwest::Method;
+use serde_json::json;
+use unjank_server::store::control::SymbolFileFilter;
+
+use crate::processes::Program;
+use crate::server::Server;
+use crate::symbol_uploads::{body_of, large_mapping, named, nothing_is_left, zipped};
+use crate::symbols::{assemble, build_program, mapping, sha1, upload_chunk, upload_to};
+
+/// A server whose parser has little memory and time, and a token for uploads.
+async fn server(arguments: &[&str]) -> (Server, String) {
+    let server = Server::with(arguments).await;
+    server.ready().await;
+    let token = server
+        .token("editor --project default --only-symbols")
+        .await;
+    (server, token)
+}
+
+/// Uploads a file that must be refused. Returns the reason.
+async fn refusal(server: &Server, token: &str, file: &[u8]) -> String {
+    let state = upload_to(server, (token, "default"), file).await;
+    assert_eq!(state["state"], "error", "{state}");
+    state["detail"].as_str().unwrap().to_owned()
+}
+
+async fn healthy(server: &Server) {
+    let began = Instant::now();
+    let health = format!("{}/healthz", server.url);
+    let answer = server.client.get(health).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert!(began.elapsed() < Duration::from_secs(2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chunk_that_inflates_without_end_is_refused() {
+    let (server, token) = server(&[]).await;
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
+    for _ in 0..20 {
+        bomb.write_all(&vec![0; 1 << 20]).unwrap();
+    }
+    let bomb = bomb.finish().unwrap();
+    let mut body = body_of(&[(sha1(b"zeros"), bomb.as_slice())]);
+    let at = body
+        .windows(6)
+        .position(|part| part == b"\"file\"")
+        .unwrap();
+    body.splice(at + 5..at + 5, *b"_gzip");
+    let url = format!("{}/api/0/organizations/x/chunk-upload/", server.url);
+    let request = server.client.post(url).bearer_auth(&token);
+    let request = request.header("content-type", "multipart/form-data; boundary=end");
+    let answer = request.body(body).send().await.unwrap();
+    assert_eq!(answer.status(), 422);
+    let text = answer.text().await.unwrap();
+    assert!(text.contains("after decompression"), "{text}");
+    nothing_is_left(server.data_dir());
+}
+
+/// A bundle of source maps: a ZIP archive behind eight bytes.
+fn bundle(files: &[(&str, &[u8])]) -> Vec<u8> {
+    [&b"SYSB\x02\0\0\0"[..], &zipped(files)].concat()
+}
+
+fn manifest(path: &str) -> Vec<u8> {
+    let id = "c0ffee00-1234-4321-8765-0123456789ab";
+    json!({"files": {path: {
+        "type": "source_map", "url": "../../../etc/passwd.map", "headers": {"debug-id": id},
+    }}})
+    .to_string()
+    .into_bytes()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn archives_that_inflate_without_end_are_refused() {
+    let limits = ["--symbols-parser-memory-bytes", "67108864"];
+    let (server, token) = server(&limits).await;
+    let zeros = vec![b' '; 80 << 20];
+    let reason = refusal(&server, &token, &bundle(&[("manifest.json", &zeros)])).await;
+    assert!(!reason.is_empty());
+    let path = "files/_/_/app.js.map";
+    let bomb = bundle(&[("manifest.json", &manifest(path)), (path, &zeros)]);
+    let state = upload_to(&server, (&token, "default"), &bomb).await;
+    assert!(["ok", "error"].contains(&state["state"].as_str().unwrap()));
+    healthy(&server).await;
+    nothing_is_left(server.data_dir());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_are_shown_and_never_used_as_paths() {
+    let (server, token) = server(&[]).await;
+    let path = "../../../../etc/passwd";
+    let evil = bundle(&[("manifest.json", &manifest(path)), (path, b"{}")]);
+    upload_to(&server, (&token, "default"), &evil).await;
+    let file = mapping();
+    let chunk = sha1(&file);
+    assert_eq!(upload_chunk(&server, &token, &chunk, &file).await, 200);
+    let wanted =
+        json!({chunk.clone(): {"name": "../../../\u{0}etc/passwd\r\n", "chunks": [chunk]}});
+    let url = "/api/0/projects/unjank/default/files/difs/assemble/";
+    let answer = server.call(&token, Method::POST, url, Some(wanted)).await;
+    let dif = &answer.body[&chunk]["dif"];
+    assert_eq!(dif["objectName"], "../../../etc/passwd");
+    for name in ["../x", "..%2f..%2fx", "a/../b"] {
+        let url = format!("/api/0/projects/unjank/{name}/files/difs/assemble/");
+        let answer = server
+            .call(&token, Method::POST, &url, Some(json!({})))
+            .await;
+        assert_eq!(answer.status, 404, "{name}");
+    }
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(server.data_dir().join("symbols/files")).unwrap() {
+        names.push(entry.unwrap().file_name().into_string().unwrap());
+    }
+    assert_eq!(names, ["default"]);
+    nothing_is_left(server.data_dir());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_need_too_much_memory_or_time_are_refused_with_the_reason() {
+    let (mut server, token) = server(&["--symbols-parser-memory-bytes", "67108864"]).await;
+    let file = large_mapping("shop", 400_000);
+    let reason = refusal(&server, &token, &file).await;
+    assert!(reason.contains("more than 64 MiB of memory"), "{reason}");
+    server.change(&["--symbols-parser-ms", "1000"]);
+    server.restart().await;
+    server.ready().await;
+    let reason = refusal(&server, &token, &file).await;
+    assert!(reason.contains("longer than 1 s"), "{reason}");
+    healthy(&server).await;
+    nothing_is_left(server.data_dir());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_debug_information_is_refused_or_harmless() {
+    let (server, token) = server(&[]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let whole = build_program(folder.path()).file;
+    for share in [10, 90, 99] {
+        let cut = &whole[..whole.len() * share / 100];
+        let reason = refusal(&server, &token, cut).await;
+        assert!(reason.contains("damaged"), "{reason}");
+    }
+    // Sections of debug information, and tables of symbols, full of noise.
+    for start in [40, 80] {
+        let mut noisy = whole.clone();
+        let from = noisy.len() * start / 100;
+        for (at, byte) in noisy.iter_mut().enumerate().skip(from).take(200_000) {
+            *byte = byte.wrapping_mul(31).wrapping_add(at.to_le_bytes()[0]);
+        }
+        let state = upload_to(&server, (&token, "default"), &noisy).await;
+        assert!(
+            ["ok", "error"].contains(&state["state"].as_str().unwrap()),
+            "{state}"
+        );
+    }
+    healthy(&server).await;
+    nothing_is_left(server.data_dir());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_files_in_one_request_do_not_hold_it_up() {
+    let (server, token) = server(&[]).await;
+    let mut wanted = json!({});
+    for number in 0..1_000 {
+        let name = sha1(format!("{number}").as_bytes());
+        wanted[&name] = json!({"name": "x", "chunks": [sha1(name.as_bytes())]});
+    }
+    let url = "/api/0/projects/unjank/default/files/difs/assemble/";
+    let began = Instant::now();
+    let answer = server
+        .call(&token, Method::POST, url, Some(wanted.clone()))
+        .await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.body.as_object().unwrap().len(), 1_000);
+    // Files whose chunks are there: most of them wait.
+    for state in wanted.as_object_mut().unwrap().values_mut() {
+        state["chunks"] = json!([]);
+    }
+    let answer = server
+        .call(&token, Method::POST, url, Some(wanted.clone()))
+        .await;
+    assert_eq!(answer.status, 200);
+    let states = answer.body.as_object().unwrap();
+    assert!(states.values().all(|state| state["state"] != "ok"));
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        began.elapsed()
+    );
+    wanted[sha1(b"one more")] = json!({"name": "x", "chunks": []});
+    let answer = server.call(&token, Method::POST, url, Some(wanted)).await;
+    assert_eq!(answer.status, 422);
+    healthy(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_files_of_one_project_do_not_hold_up_another() {
+    let (server, token) = server(&[]).await;
+    let operator = server.token("admin").await;
+    let made = json!({"id": "bank", "name": "Bank"});
+    server
+        .call(&operator, Method::POST, "/api/v1/projects", Some(made))
+        .await;
+    let mut wanted = json!({});
+    for number in 0..12 {
+        let file = large_mapping(&format!("shop{number}"), 20_000);
+        let name = sha1(&file);
+        assert_eq!(upload_chunk(&server, &token, &name, &file).await, 200);
+        wanted[&name] = json!({"name": "x", "chunks": [name]});
+    }
+    let url = "/api/0/projects/unjank/default/files/difs/assemble/";
+    let slow = server.call(&token, Method::POST, url, Some(wanted.clone()));
+    let bank = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let state = upload_to(&server, (&operator, "bank"), &mapping()).await;
+        assert_eq!(state["state"], "ok", "{state}");
+        let app = server.app();
+        let files = app
+            .control
+            .symbol_files("default", SymbolFileFilter::default(), 100);
+        files.await.unwrap().len()
+    };
+    let (_, done) = tokio::join!(slow, bank);
+    assert!(
+        done < 6,
+        "{done} of 12 files were done before that of another project"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_is_bounded_while_several_tools_upload() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(folder.path()).await;
+    let peak = || {
+        let status = format!("/proc/{}/status", program.pid());
+        let status = std::fs::read_to_string(status).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+        let kib = line.unwrap().split_whitespace().nth(1).unwrap();
+        kib.parse::<u64>().unwrap() >> 10
+    };
+    let mut tokens = Vec::new();
+    for _ in 0..4 {
+        let line = ["token", "create", "--name", "build", "--role", "editor"];
+        let token = crate::processes::unjank(folder.path(), &line);
+        tokens.push(String::from_utf8(token.stdout).unwrap().trim().to_owned());
+    }
+    let before = peak();
+    let url = format!("{}/api/0/organizations/x/chunk-upload/", program.listen);
+    let upload = async |number: usize| {
+        // Noise does not compress, also not in the memory of the test.
+        let mut noise = fastrand::Rng::with_seed(number as u64);
+        let chunks: Vec<Vec<u8>> = (0..4)
+            .map(|_| {
+                std::iter::repeat_with(|| noise.u8(..))
+                    .take((8 << 20) - 200)
+                    .collect()
+            })
+            .collect();
+        let chunks: Vec<_> = chunks.iter().map(|chunk| named(chunk)).collect();
+        let request = program.client.post(&url).bearer_auth(&tokens[number]);
+        let request = request.header("content-type", "multipart/form-data; boundary=end");
+        let answer = request.body(body_of(&chunks)).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+    };
+    tokio::join!(upload(0), upload(1), upload(2), upload(3));
+    let grown = peak() - before;
+    assert!(grown < 128, "128 MiB of uploads took {grown} MiB");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_cannot_use_the_chunks_of_another() {
+    let (server, token) = server(&[]).await;
+    let file = mapping();
+    assert_eq!(
+        upload_chunk(&server, &token, &sha1(&file), &file).await,
+        200
+    );
+    let other = server.token("editor --project default").await;
+    let answer = assemble(&server, (&other, "default"), &file, &[sha1(&file)]).await;
+    assert_eq!(answer.body[sha1(&file)]["state"], "not_found");
+}

@@ -1,0 +1,256 @@
+//! Symbol files in a bucket that two servers share, with a small S3 server from npm.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use reqwest::Client;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::engine::{PASSWORD, UNJANK, USER, engine};
+use crate::postgres::postgres;
+use crate::processes::{Program, unjank};
+use crate::symbol_uploads::{body_of, files_below, large_mapping, named};
+use crate::symbols::{janks, mapping, obfuscated, sha1};
+use crate::wait;
+
+const SECRET: &str = "one secret for all servers of this test";
+
+/// An S3 server with the bucket `symbols`. It ends with the test.
+struct Bucket {
+    folder: tempfile::TempDir,
+    port: u16,
+    process: Option<Child>,
+}
+
+impl Bucket {
+    async fn start() -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .unwrap()
+            .port();
+        let mut bucket = Self {
+            folder: tempfile::tempdir().unwrap(),
+            port,
+            process: None,
+        };
+        bucket.run().await;
+        bucket
+    }
+
+    async fn run(&mut self) {
+        let program = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../.cache/s3/node_modules/s3rver/bin/s3rver.js");
+        assert!(
+            program.exists(),
+            "the S3 server is missing: run `make clients`, which installs it"
+        );
+        let process = Command::new("node")
+            .arg(program)
+            .args(["--address", "127.0.0.1", "--silent", "--no-vhost-buckets"])
+            .args(["--configure-bucket", "symbols"])
+            .args(["--port", &self.port.to_string(), "--directory"])
+            .arg(self.folder.path())
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        self.process = Some(process);
+        let url = self.url();
+        wait::until("the bucket answers", async || {
+            Client::new().get(&url).send().await.is_ok()
+        })
+        .await;
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The names of all objects below a folder of the bucket.
+    fn objects(&self, below: &str) -> Vec<PathBuf> {
+        let mut objects = files_below(&self.folder.path().join("symbols/shop").join(below));
+        objects.retain(|path| path.to_str().unwrap().ends_with("_object"));
+        objects
+    }
+}
+
+impl Drop for Bucket {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Servers with one control database, one ClickHouse and one bucket.
+struct Servers {
+    control: String,
+    database: String,
+    folders: Vec<tempfile::TempDir>,
+}
+
+impl Servers {
+    async fn new() -> Self {
+        let postgres = tokio::task::spawn_blocking(postgres).await.unwrap();
+        Self {
+            control: postgres.database().await,
+            database: format!("test_{}", Uuid::new_v4().simple()),
+            folders: Vec::new(),
+        }
+    }
+
+    async fn start(&mut self, bucket: &Bucket, key: &str) -> Program {
+        let folder = tempfile::tempdir().unwrap();
+        let url = bucket.url();
+        let environment = [
+            ("AWS_ACCESS_KEY_ID", "S3RVER"),
+            ("AWS_SECRET_ACCESS_KEY", key),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ENDPOINT", url.as_str()),
+            ("AWS_ALLOW_HTTP", "true"),
+        ];
+        let clickhouse = engine().url.as_str();
+        let arguments = [
+            "serve",
+            "--flush-interval-ms",
+            "50",
+            "--clickhouse-url",
+            clickhouse,
+            "--clickhouse-user",
+            USER,
+            "--clickhouse-password",
+            PASSWORD,
+            "--clickhouse-database",
+            &self.database,
+            "--database-url",
+            &self.control,
+            "--secret",
+            SECRET,
+            "--symbols-url",
+            "s3://symbols/shop",
+        ];
+        let program =
+            Program::inside(&environment, Path::new(UNJANK), folder.path(), &arguments).await;
+        self.folders.push(folder);
+        program
+    }
+
+    fn token(&self) -> String {
+        let line = ["token", "create", "--name", "build", "--role", "editor"];
+        let line = [&line[..], &["--database-url", &self.control]].concat();
+        let output = unjank(self.folders[0].path(), &line);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    async fn query(&self, sql: &str) -> String {
+        let request = Client::new()
+            .post(&engine().url)
+            .query(&[("database", self.database.as_str())])
+            .basic_auth(USER, Some(PASSWORD));
+        let answer = request.body(sql.to_owned()).send().await.unwrap();
+        answer.text().await.unwrap().trim().to_owned()
+    }
+}
+
+/// Sends chunks to a server. Returns the status and the body.
+async fn send(program: &Program, token: &str, chunks: &[&[u8]]) -> (u16, Value) {
+    let chunks: Vec<_> = chunks.iter().map(|chunk| named(chunk)).collect();
+    let url = format!("{}/api/0/organizations/x/chunk-upload/", program.listen);
+    let request = program.client.post(url).bearer_auth(token);
+    let request = request.header("content-type", "multipart/form-data; boundary=end");
+    let answer = request.body(body_of(&chunks)).send().await.unwrap();
+    let status = answer.status().as_u16();
+    let text = answer.text().await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or_default())
+}
+
+async fn assemble(program: &Program, token: &str, file: &[u8]) -> (u16, Value) {
+    let chunks: Vec<String> = file.chunks(4 << 20).map(sha1).collect();
+    let path = "/api/0/projects/unjank/default/files/difs/assemble/";
+    let wanted = json!({sha1(file): {"name": "mapping.txt", "chunks": chunks}});
+    let request = program.client.post(format!("{}{path}", program.listen));
+    let answer = request
+        .bearer_auth(token)
+        .json(&wanted)
+        .send()
+        .await
+        .unwrap();
+    let status = answer.status().as_u16();
+    let body: Value = answer.json().await.unwrap();
+    let state = body.get(sha1(file)).cloned();
+    (status, state.unwrap_or(body))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_servers_share_a_bucket() {
+    let mut bucket = Bucket::start().await;
+    let mut servers = Servers::new().await;
+    let one = servers.start(&bucket, "S3RVER").await;
+    one.drained().await;
+    let other = servers.start(&bucket, "S3RVER").await;
+    let token = servers.token();
+
+    // The chunks go to one server, and the other assembles them. The file is larger than a part of an upload.
+    let file = [mapping(), large_mapping("shop", 120_000)].concat();
+    assert!(file.len() > 16 << 20);
+    for chunk in file.chunks(4 << 20) {
+        assert_eq!(send(&one, &token, &[chunk]).await.0, 200);
+    }
+    let mut state = json!(null);
+    wait::until("the file is assembled", async || {
+        state = assemble(&other, &token, &file).await.1;
+        state["state"] != "assembling"
+    })
+    .await;
+    assert_eq!(state["state"], "ok", "{state}");
+    assert_eq!(bucket.objects("files").len(), 1);
+    assert_eq!(bucket.objects("chunks").len(), 0);
+    assert_eq!(assemble(&one, &token, &file).await.1["state"], "ok");
+
+    // The server that did not assemble the file symbolicates.
+    drop(other);
+    one.send(&janks(&obfuscated())).await;
+    let culprits = "SELECT culprit FROM stack_class_current";
+    wait::until("the stack is readable", async || {
+        servers.query(culprits).await == "com.example.shop.Prices.sum"
+    })
+    .await;
+
+    // Without the bucket, an upload fails at once and with a reason. Afterwards it works.
+    bucket.stop();
+    let sent = tokio::time::timeout(Duration::from_secs(60), send(&one, &token, &[b"chunk"]));
+    let (status, problem) = sent.await.expect("an answer within a minute");
+    assert_eq!(status, 503, "{problem}");
+    let (status, problem) = assemble(&one, &token, &file).await;
+    assert_eq!(status, 503, "{problem}");
+    bucket.run().await;
+    assert_eq!(send(&one, &token, &[b"chunk"]).await.0, 200);
+    assert_eq!(assemble(&one, &token, &file).await.1["state"], "ok");
+
+    // An object that is lost in the bucket is uploaded again.
+    for object in bucket.objects("files") {
+        std::fs::remove_file(object).unwrap();
+    }
+    assert_eq!(assemble(&one, &token, &file).await.1["state"], "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_credentials_are_named() {
+    let bucket = Bucket::start().await;
+    let mut servers = Servers::new().await;
+    let server = servers.start(&bucket, "wrong").await;
+    server.drained().await;
+    let token = servers.token();
+    let (status, problem) = send(&server, &token, &[b"chunk"]).await;
+    assert_eq!(status, 503, "{problem}");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("rejects the credentials"), "{detail}");
+}

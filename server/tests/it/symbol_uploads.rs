@@ -1,0 +1,479 @@
+//! Uploads of symbol files over bad connections, by several tools at once, and across crashes of the server.
+
+use std::fmt::Write as _;
+use std::io::{Cursor, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use crate::processes::{Program, unjank};
+use crate::server::Server;
+use crate::symbols::{
+    CULPRITS, assemble, janks, mapping, obfuscated, sha1, upload_chunk, upload_to,
+};
+use crate::wait;
+
+/// The size of the chunks of these tests.
+pub(crate) const CHUNK: usize = 100 << 10;
+
+/// A mapping with this many classes of about 100 bytes. Its ids depend on `name`.
+pub(crate) fn large_mapping(name: &str, classes: usize) -> Vec<u8> {
+    let mut text = format!("# compiler: R8\n# pg_map_id: {}\n", sha1(name.as_bytes()));
+    for class in 0..classes {
+        let _ = writeln!(
+            text,
+            "com.example.{name}.Page{class} -> a.a{class}:\n    1:9:void show():40:47 -> a\n    1:9:int sum(int):60:68 -> b"
+        );
+    }
+    text.into_bytes()
+}
+
+/// The body of a request with chunks under these names.
+pub(crate) fn body_of(chunks: &[(String, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (name, chunk) in chunks {
+        let head = format!(
+            "--end\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\
+             Content-Type: application/octet-stream\r\n\r\n"
+        );
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(chunk);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(b"--end--\r\n");
+    body
+}
+
+pub(crate) fn named(chunk: &[u8]) -> (String, &[u8]) {
+    (sha1(chunk), chunk)
+}
+
+/// A client that writes the bytes of its requests itself.
+struct Raw(TcpStream);
+
+impl Raw {
+    /// Opens a connection and sends the head of a request with chunks.
+    async fn begin(url: &str, token: &str, length: usize) -> Self {
+        let address = url.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!(
+            "POST /api/0/organizations/unjank/chunk-upload/ HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: multipart/form-data; boundary=end\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        Self(stream)
+    }
+
+    async fn send(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).await.unwrap();
+        self.0.flush().await.unwrap();
+    }
+
+    /// Returns the status and the rest of the response.
+    async fn answer(mut self) -> (u16, String) {
+        let mut text = String::new();
+        let read = self.0.read_to_string(&mut text);
+        let read = tokio::time::timeout(Duration::from_secs(20), read).await;
+        read.expect("the server answers").unwrap();
+        let status = text.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, text)
+    }
+}
+
+async fn uploader(server: &Server) -> String {
+    server
+        .token("editor --project default --only-symbols")
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn broken_connections_cost_only_the_chunk_that_was_under_way() {
+    let server = Server::start().await;
+    server.ready().await;
+    let token = uploader(&server).await;
+    let file = large_mapping("shop", 5_000);
+    let chunks: Vec<&[u8]> = file.chunks(CHUNK).collect();
+    let names: Vec<String> = chunks.iter().map(|chunk| sha1(chunk)).collect();
+    let missing = async || {
+        let answer = assemble(&server, (&token, "default"), &file, &names).await;
+        answer.body[sha1(&file)]["missingChunks"].clone()
+    };
+    assert_eq!(missing().await, json!(names));
+
+    // The connection breaks in the middle of the second chunk.
+    let body = body_of(&[named(chunks[0]), named(chunks[1])]);
+    let mut raw = Raw::begin(&server.url, &token, body.len()).await;
+    raw.send(&body[..CHUNK + CHUNK / 2]).await;
+    drop(raw);
+    wait::until("the first chunk is stored", async || {
+        missing().await == json!(names[1..])
+    })
+    .await;
+
+    // A chunk is sent again, and another over two connections at once.
+    assert_eq!(
+        upload_chunk(&server, &token, &names[0], chunks[0]).await,
+        200
+    );
+    let (one, other) = tokio::join!(
+        upload_chunk(&server, &token, &names[1], chunks[1]),
+        upload_chunk(&server, &token, &names[1], chunks[1])
+    );
+    assert_eq!((one, other), (200, 200));
+
+    // The end of a body comes late.
+    let body = body_of(&[named(chunks[2])]);
+    let (start, end) = body.split_at(body.len() - 9);
+    let mut raw = Raw::begin(&server.url, &token, body.len()).await;
+    raw.send(start).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    raw.send(end).await;
+    assert_eq!(raw.answer().await.0, 200);
+
+    assert_eq!(missing().await, json!(names[3..]));
+    for (name, chunk) in names.iter().zip(&chunks).skip(3) {
+        assert_eq!(upload_chunk(&server, &token, name, chunk).await, 200);
+    }
+    let state = upload_to(&server, (&token, "default"), &file).await;
+    assert_eq!(state["state"], "ok", "{state}");
+    nothing_is_left(server.data_dir());
+}
+
+/// Checks that no chunk, no waiting file and no file of interrupted work is on the disk.
+pub(crate) fn nothing_is_left(data_dir: &Path) {
+    let folders = ["symbols/chunks", "symbols/waiting", "symbol-lookups"];
+    let mut left: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| files_below(&data_dir.join(folder)))
+        .collect();
+    left.retain(|path| {
+        let kind = path.extension().and_then(std::ffi::OsStr::to_str);
+        !matches!(kind, Some("java" | "native" | "js"))
+    });
+    assert!(left.is_empty(), "{left:#?}");
+}
+
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => files_below(&path),
+            false => vec![path],
+        })
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_beyond_the_limits_are_refused_with_a_reason() {
+    let server = Server::start().await;
+    server.ready().await;
+    let token = uploader(&server).await;
+    let send = async |body: Vec<u8>| {
+        let mut raw = Raw::begin(&server.url, &token, body.len()).await;
+        // The server may answer before it has read everything.
+        let _closed = raw.0.write_all(&body).await.is_err();
+        raw.answer().await
+    };
+    let large = vec![7; (8 << 20) + 1];
+    let (status, text) = send(body_of(&[named(&large)])).await;
+    assert_eq!(status, 422, "{text}");
+    assert!(text.contains("send smaller chunks"), "{text}");
+
+    let small: Vec<Vec<u8>> = (0..65_u8).map(|byte| vec![byte]).collect();
+    let small: Vec<_> = small.iter().map(|chunk| named(chunk)).collect();
+    let (status, text) = send(body_of(&small)).await;
+    assert_eq!(status, 422, "{text}");
+    assert!(text.contains("at most 64 chunks"), "{text}");
+
+    let megabytes: Vec<Vec<u8>> = (0..33_u8).map(|byte| vec![byte; 1 << 20]).collect();
+    let megabytes: Vec<_> = megabytes.iter().map(|chunk| named(chunk)).collect();
+    let (status, text) = send(body_of(&megabytes)).await;
+    assert_eq!(status, 413, "{text}");
+
+    // The length is a lie: the connection ends before it.
+    let body = body_of(&[named(b"chunk")]);
+    let mut raw = Raw::begin(&server.url, &token, body.len() + 100).await;
+    raw.send(&body[..body.len() - 20]).await;
+    raw.0.shutdown().await.unwrap();
+    let (status, text) = raw.answer().await;
+    assert!((400..500).contains(&status), "{text}");
+    // And: the body is longer.
+    let mut raw = Raw::begin(&server.url, &token, body.len() - 20).await;
+    raw.send(&body).await;
+    let (status, text) = raw.answer().await;
+    assert_eq!(status, 422, "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chunks_in_the_wrong_order_are_refused_and_sent_again() {
+    let server = Server::start().await;
+    server.ready().await;
+    let token = uploader(&server).await;
+    let file = large_mapping("shop", 3_000);
+    let chunks: Vec<&[u8]> = file.chunks(CHUNK).collect();
+    let mut names: Vec<String> = chunks.iter().map(|chunk| sha1(chunk)).collect();
+    for (name, chunk) in names.iter().zip(&chunks) {
+        assert_eq!(upload_chunk(&server, &token, name, chunk).await, 200);
+    }
+    names.reverse();
+    let answer = assemble(&server, (&token, "default"), &file, &names).await;
+    let state = &answer.body[sha1(&file)];
+    assert_eq!(state["state"], "error", "{state}");
+    let detail = state["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("SHA-1 differs. Upload it again"),
+        "{detail}"
+    );
+    nothing_is_left(server.data_dir());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_may_upload_the_same_file_at_once_and_to_several_projects() {
+    let server = Server::start().await;
+    server.ready().await;
+    let operator = server.token("admin").await;
+    let made = json!({"id": "bank", "name": "Bank"});
+    let made = server
+        .call(&operator, Method::POST, "/api/v1/projects", Some(made))
+        .await;
+    assert_eq!(made.status, 201, "{:?}", made.body);
+    let everywhere = server.token("editor --only-symbols").await;
+    let own = uploader(&server).await;
+    let file = mapping();
+    let (one, other, same, bank) = tokio::join!(
+        upload_to(&server, (&everywhere, "default"), &file),
+        upload_to(&server, (&own, "default"), &file),
+        upload_to(&server, (&own, "default"), &file),
+        upload_to(&server, (&everywhere, "bank"), &file),
+    );
+    for state in [&one, &other, &same, &bank] {
+        assert_eq!(state["state"], "ok", "{state}");
+    }
+    assert_eq!(one["dif"]["id"], other["dif"]["id"]);
+    assert_ne!(one["dif"]["id"], bank["dif"]["id"]);
+    let refused = assemble(&server, (&own, "bank"), &file, &[]).await;
+    assert_eq!(refused.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_file_is_noticed_and_can_be_uploaded_again() {
+    let mut server = Server::start().await;
+    server.ready().await;
+    let token = uploader(&server).await;
+    let to = (token.as_str(), "default");
+    let file = mapping();
+    assert_eq!(upload_to(&server, to, &file).await["state"], "ok");
+    let files = server.data_dir().join("symbols/files/default");
+    let content = || {
+        let mut entries = std::fs::read_dir(&files).unwrap();
+        entries.next().unwrap().unwrap().path()
+    };
+    std::fs::remove_file(content()).unwrap();
+    let state = upload_to(&server, to, &file).await;
+    assert_eq!(state["state"], "ok", "{state}");
+
+    // A damaged file, which no lookup file hides.
+    std::fs::write(content(), vec![b' '; file.len()]).unwrap();
+    server.send(&janks(&obfuscated())).await;
+    server.answers(CULPRITS, "a.b.a").await;
+    let missing = "SELECT length(missing) FROM stacks_symbolicated FINAL";
+    server.answers(missing, "1").await;
+    assert_eq!(upload_to(&server, to, &file).await["state"], "ok");
+    server
+        .answers(CULPRITS, "com.example.shop.Prices.sum")
+        .await;
+    server.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_that_is_being_erased_accepts_no_files() {
+    let server = Server::start().await;
+    server.ready().await;
+    let operator = server.token("admin").await;
+    let made = json!({"id": "bank", "name": "Bank"});
+    server
+        .call(&operator, Method::POST, "/api/v1/projects", Some(made))
+        .await;
+    let to = (operator.as_str(), "bank");
+    assert_eq!(upload_to(&server, to, &mapping()).await["state"], "ok");
+    let erased = server
+        .call(&operator, Method::DELETE, "/api/v1/projects/bank", None)
+        .await;
+    assert_eq!(erased.status, 202, "{:?}", erased.body);
+    let answer = assemble(&server, to, b"other", &[]).await;
+    assert_eq!(answer.status, 404);
+    let detail = answer.body["detail"].as_str().unwrap();
+    assert!(detail.contains("is being erased"), "{detail}");
+    let files = server.data_dir().join("symbols/files/bank");
+    wait::until("the files are erased", async || !files.exists()).await;
+}
+
+/// A server in a process of its own, with a token for uploads.
+async fn program(folder: &Path, arguments: &[&str]) -> (Program, String) {
+    let serve = ["serve", "--flush-interval-ms", "50"];
+    let program = Program::run(folder, &[&serve, arguments].concat()).await;
+    let line = ["token", "create", "--name", "build", "--role", "editor"];
+    let token = unjank(folder, &line);
+    let token = String::from_utf8(token.stdout).unwrap();
+    (program, token.trim().to_owned())
+}
+
+/// Asks a program to assemble a file of one chunk. Returns the state.
+async fn assemble_one(program: &Program, token: &str, file: &[u8]) -> Value {
+    let chunks: Vec<String> = file.chunks(8 << 20).map(sha1).collect();
+    let url = format!(
+        "{}/api/0/projects/unjank/default/files/difs/assemble/",
+        program.listen
+    );
+    let wanted = json!({sha1(file): {"name": "mapping.txt", "chunks": chunks}});
+    let request = program.client.post(url).bearer_auth(token).json(&wanted);
+    let answer: Value = request.send().await.unwrap().json().await.unwrap();
+    answer[sha1(file)].clone()
+}
+
+async fn send_chunks(program: &Program, token: &str, file: &[u8]) {
+    for chunk in file.chunks(8 << 20) {
+        let body = body_of(&[named(chunk)]);
+        let mut raw = Raw::begin(&program.listen, token, body.len()).await;
+        raw.send(&body).await;
+        assert_eq!(raw.answer().await.0, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_killed_while_it_assembles_goes_on_after_its_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut killed, token) = program(folder.path(), &[]).await;
+    let file = large_mapping("shop", 150_000);
+    send_chunks(&killed, &token, &file).await;
+    let asked = async {
+        let _killed = assemble_one(&killed, &token, &file).await;
+    };
+    // Long enough to begin, and too short to end.
+    let asked = tokio::time::timeout(Duration::from_millis(400), asked).await;
+    assert!(asked.is_err(), "assembling was too fast for this test");
+    killed.kill();
+    let (restarted, _) = program(folder.path(), &[]).await;
+    let mut state = json!(null);
+    wait::until("the file is assembled", async || {
+        state = assemble_one(&restarted, &token, &file).await;
+        state["state"] == "ok"
+    })
+    .await;
+    nothing_is_left(folder.path());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_waits_is_assembled_after_a_restart_although_nobody_asks_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut killed, token) = program(folder.path(), &[]).await;
+    let file = large_mapping("shop", 600_000);
+    send_chunks(&killed, &token, &file).await;
+    let state = assemble_one(&killed, &token, &file).await;
+    assert_eq!(state["state"], "assembling", "{state}");
+    killed.kill();
+    let (_restarted, _) = program(folder.path(), &[]).await;
+    let files = folder.path().join("symbols/files/default");
+    wait::until("the file is assembled", async || files.exists()).await;
+    wait::until("its chunks are deleted", async || {
+        !folder.path().join("symbols/chunks").exists()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chunks_that_nobody_assembles_are_deleted_and_so_are_remains_of_a_crash() {
+    let mut server = Server::start().await;
+    server.ready().await;
+    let token = uploader(&server).await;
+    let chunk = b"chunk";
+    assert_eq!(
+        upload_chunk(&server, &token, &sha1(chunk), chunk).await,
+        200
+    );
+    let chunks = server.data_dir().join("symbols/chunks");
+    let stored = files_below(&chunks);
+    let remains = stored[0].with_file_name(format!("{}#1", sha1(b"other")));
+    std::fs::write(remains, b"half").unwrap();
+    // Files have the time of the machine.
+    server.pass(Duration::from_secs(20 * 365 * 86_400));
+    server.restart().await;
+    wait::until("old chunks are deleted", async || {
+        files_below(&chunks).is_empty()
+    })
+    .await;
+}
+
+/// Sends a file to the older endpoint, as `sentry-cli` 2 does. Returns the status and the body.
+async fn send_at_once(server: &Server, token: &str, file: &[u8]) -> (u16, Value) {
+    let body = body_of(&[("b7f5a9a6".to_owned(), file)]);
+    let url = format!("{}/api/0/projects/x/default/files/dsyms/", server.url);
+    let request = server.client.post(url).bearer_auth(token);
+    let request = request.header("content-type", "multipart/form-data; boundary=end");
+    let answer = request.body(body).send().await.unwrap();
+    let status = answer.status().as_u16();
+    (status, answer.json().await.unwrap())
+}
+
+pub(crate) fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in files {
+        let options = SimpleFileOptions::default();
+        archive.start_file(*name, options).unwrap();
+        archive.write_all(content).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn older_tools_send_a_mapping_in_one_archive() {
+    let server = Server::start().await;
+    server.ready().await;
+    let token = uploader(&server).await;
+    let id = "c0ffee00-1234-4321-8765-0123456789ab";
+    let file = mapping();
+    let archive = zipped(&[(&format!("proguard/{id}.txt"), &file)]);
+    for _ in 0..2 {
+        let (status, difs) = send_at_once(&server, &token, &archive).await;
+        assert_eq!(
+            (status, difs[0]["uuid"].as_str()),
+            (201, Some(id)),
+            "{difs}"
+        );
+        assert_eq!(difs[0]["sha1"], sha1(&file));
+    }
+    let mut stack = obfuscated();
+    stack[1]["file"] = json!("SourceFile");
+    stack[1]["build_id"] = json!(id);
+    server.send(&janks(&stack)).await;
+    server
+        .answers(CULPRITS, "com.example.shop.Prices.sum")
+        .await;
+    let (status, _) = send_at_once(&server, &token, &large_mapping("bank", 10)).await;
+    assert_eq!(status, 201, "a file without an archive");
+
+    let refused = [
+        (
+            zipped(&[("../../x", b"holiday.jpg")]),
+            "../../x: not a symbol file",
+        ),
+        (
+            archive[..archive.len() - 30].to_vec(),
+            "the archive is damaged",
+        ),
+        (zipped(&[("folder/", b"")]), "contains no files"),
+    ];
+    for (file, expected) in refused {
+        let (status, problem) = send_at_once(&server, &token, &file).await;
+        let detail = problem["detail"].as_str().unwrap();
+        assert_eq!(status, 422, "{detail}");
+        assert!(detail.contains(expected), "{detail}");
+    }
+}
