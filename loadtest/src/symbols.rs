@@ -260,7 +260,7 @@ fn stalls(stacks: impl Iterator<Item = Value>) -> Value {
     let stalls: Vec<Value> = stacks
         .map(|stack| json!({"kind": "jank", "start": start, "duration_ms": 2_100, "thread": "main", "stack": stack}))
         .collect();
-    batch("janks", json!(stalls))
+    batch("janks", &json!(stalls))
 }
 
 fn span() -> Value {
@@ -268,10 +268,10 @@ fn span() -> Value {
     let span = json!({
         "trace_id": id, "span_id": "00f067aa0ba902b7", "name": "checkout", "start": clock::now().to_string(), "duration_us": 5,
     });
-    batch("spans", json!([span]))
+    batch("spans", &json!([span]))
 }
 
-fn batch(signal: &str, events: Value) -> Value {
+fn batch(signal: &str, events: &Value) -> Value {
     let id = Uuid::now_v7();
     json!({
         "batch_id": id,

@@ -41,19 +41,7 @@ impl Mapping {
                 "# {{\"id\":\"sourceFile\",\"fileName\":\"Class{class}.kt\"}}"
             )?;
             for function in 0..FUNCTIONS {
-                let signature = format!("void function{function}(int,java.lang.String)");
-                for line in 1..=LINES - 2 {
-                    writeln!(
-                        text,
-                        "    {line}:{line}:{signature}:{0}:{0} -> f{function}",
-                        100 + line
-                    )?;
-                }
-                writeln!(
-                    text,
-                    "    11:12:int com.example.shop.Price.round(int):40:41 -> f{function}"
-                )?;
-                writeln!(text, "    11:12:{signature}:120 -> f{function}")?;
+                write_function(&mut text, function)?;
             }
         }
         Ok(text)
@@ -80,6 +68,23 @@ impl Mapping {
         };
         (0..FRAMES).map(frame).collect()
     }
+}
+
+fn write_function(text: &mut String, function: usize) -> Result<()> {
+    let signature = format!("void function{function}(int,java.lang.String)");
+    for line in 1..=LINES - 2 {
+        let original = 100 + line;
+        writeln!(
+            text,
+            "    {line}:{line}:{signature}:{original}:{original} -> f{function}"
+        )?;
+    }
+    writeln!(
+        text,
+        "    11:12:int com.example.shop.Price.round(int):40:41 -> f{function}"
+    )?;
+    writeln!(text, "    11:12:{signature}:120 -> f{function}")?;
+    Ok(())
 }
 
 /// Class, function and line of a frame. The first frames spell the number of the stack, so that stacks differ.

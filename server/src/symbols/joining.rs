@@ -64,11 +64,12 @@ impl Joiner {
         name_by(&mut found, request.id.as_deref());
         self.check_quota(&request.project, bytes, &found).await?;
         // A file that cannot be converted is refused now, when its uploader can do something about it.
+        let project = &request.project;
         if let Some(first) = found.iter().find(|found| found.contents.functions) {
             let out = folder.path().join("lookup");
             parsed(lookups.parser.convert(&path, first.index, &out).await)?;
+            lookups.keep(project, &content, (first, &out)).await?;
         }
-        let project = &request.project;
         let _changing = lookups.changing.lock().await;
         lookups.store.put_file(project, &content, &path).await?;
         let new = NewSymbolFile {

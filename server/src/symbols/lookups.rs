@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::sync::Mutex as AsyncMutex;
-use unjank_symbols::{Format, LOOKUP_VERSION, LookupFile, LookupKind, SymbolId};
+use unjank_symbols::{Format, Found, LOOKUP_VERSION, LookupFile, LookupKind, SymbolId};
 use uuid::Uuid;
 
 use super::parser::{Parser, ParserError};
@@ -17,6 +17,9 @@ use crate::store::control::{Actor, Control, ControlError, UsableBuild};
 
 /// The maximum number of builds that are kept in memory, present or absent. A present one is an open file and its map.
 const MAX_OPEN: usize = 256;
+/// The maximum size of the files that are kept open. Their pages count as memory of the process while they are mapped. The latest file
+/// stays open whatever its size.
+const MAX_OPEN_BYTES: usize = 96 << 20;
 /// How often a use is recorded in the control database.
 const TOUCH_EVERY: Duration = Duration::from_secs(86_400);
 
@@ -127,13 +130,16 @@ impl Lookups {
             used: Instant::now(),
         };
         let mut open = self.lock();
-        if open.len() >= MAX_OPEN
-            && let Some(oldest) = open.iter().min_by_key(|(_, entry)| entry.used)
-        {
-            let oldest = oldest.0.clone();
-            open.remove(&oldest);
-        }
         open.insert(key, entry);
+        let bytes = |entry: &Entry| entry.file.as_ref().map_or(0, |file| file.size());
+        let mut total: usize = open.values().map(bytes).sum();
+        while open.len() > 1 && (open.len() > MAX_OPEN || total > MAX_OPEN_BYTES) {
+            let oldest = open.iter().min_by_key(|(_, entry)| entry.used);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
+                break;
+            };
+            total -= open.remove(&oldest).as_ref().map_or(0, bytes);
+        }
         Ok(file)
     }
 
@@ -157,10 +163,10 @@ impl Lookups {
             return Ok(None);
         };
         let kind = LookupKind::from(format);
-        let path = self.path(project, build, kind);
+        let path = self.path(project, (&build.content, build.place), kind);
         let _making = self.making.lock().await;
-        if let Ok(file) = LookupFile::open(&path, kind) {
-            return Ok(Some(Arc::new(file)));
+        if let Ok(file) = open_lookup(&path, kind).await {
+            return Ok(Some(file));
         }
         let temporary = self.work_folder()?;
         let original = temporary.path().join("original");
@@ -168,10 +174,7 @@ impl Lookups {
             .fetch_file(project, &build.content, &original)
             .await?;
         match self.make(&original, build.place, &path).await {
-            Ok(()) => {
-                let file = LookupFile::open(&path, kind)?;
-                Ok(Some(Arc::new(file)))
-            }
+            Ok(()) => Ok(Some(open_lookup(&path, kind).await?)),
             Err(LookupError::Parser(ParserError::Refused(reason))) => {
                 tracing::warn!(project, content = build.content, %reason, "cannot use a symbol file");
                 Ok(None)
@@ -229,13 +232,26 @@ impl Lookups {
         Ok(())
     }
 
-    fn path(&self, project: &str, build: &UsableBuild, kind: LookupKind) -> PathBuf {
+    /// Keeps a lookup file that was made from a content while its upload was checked.
+    pub(super) async fn keep(
+        &self,
+        project: &str,
+        content: &str,
+        (found, lookup): (&Found, &Path),
+    ) -> std::io::Result<()> {
+        let kind = LookupKind::from(found.format);
+        let path = self.path(project, (content, found.index), kind);
+        tokio::fs::rename(lookup, &path).await?;
+        self.shrink(&path)
+    }
+
+    fn path(&self, project: &str, (content, place): (&str, u32), kind: LookupKind) -> PathBuf {
         let extension = match kind {
             LookupKind::Java => "java",
             LookupKind::Native => "native",
             LookupKind::JavaScript => "js",
         };
-        let name = format!("{project}-{}-{}.{extension}", build.content, build.place);
+        let name = format!("{project}-{content}-{place}.{extension}");
         self.folder.join(name)
     }
 
@@ -273,4 +289,11 @@ impl Lookups {
         }
         Ok(())
     }
+}
+
+/// Opens a lookup file. That reads the whole file, because it is checked.
+async fn open_lookup(path: &Path, kind: LookupKind) -> std::io::Result<Arc<LookupFile>> {
+    let path = path.to_owned();
+    let opened = tokio::task::spawn_blocking(move || LookupFile::open(&path, kind));
+    Ok(Arc::new(opened.await.map_err(std::io::Error::other)??))
 }

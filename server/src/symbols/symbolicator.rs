@@ -13,6 +13,9 @@ use crate::stacks::SymbolNeed;
 /// The maximum number of frames of a readable stack: twice what devices may send, because inlined functions become frames.
 const MAX_FRAMES: usize = 256;
 
+/// Lookup files of this size in total are open for one batch of stacks. Their pages count as memory of the process while they are mapped.
+const MAX_BATCH_BYTES: usize = 64 << 20;
+
 /// A stack after symbolication.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadableStack {
@@ -42,22 +45,74 @@ impl Symbolicator {
         revision: u64,
         stacks: Vec<Vec<Frame<'static>>>,
     ) -> Result<Vec<ReadableStack>, LookupError> {
-        let mut files = Files::new();
-        for need in stacks.iter().flatten().filter_map(SymbolNeed::of) {
-            if let Entry::Vacant(new) = files.entry(need.id) {
-                let file = self.lookups.find(project, new.key(), revision).await?;
-                new.insert(file);
+        let stacks = Arc::new(stacks);
+        let mut readable = vec![ReadableStack::default(); stacks.len()];
+        // Stacks of one build follow each other, so that few files are open at once.
+        let first_need = |(_, stack): &(usize, &Vec<Frame<'static>>)| {
+            let mut needs = stack.iter().filter_map(SymbolNeed::of);
+            needs.next().map(|need| need.id)
+        };
+        let mut order: Vec<_> = stacks.iter().enumerate().collect();
+        order.sort_by_cached_key(first_need);
+        let mut batch = Batch::default();
+        for (place, stack) in order {
+            for need in stack.iter().filter_map(SymbolNeed::of) {
+                batch
+                    .find(need.id, (&self.lookups, project, revision))
+                    .await?;
+            }
+            batch.places.push(place);
+            if batch.bytes > MAX_BATCH_BYTES {
+                std::mem::take(&mut batch)
+                    .run(&stacks, &mut readable)
+                    .await?;
             }
         }
-        let work = move || -> Vec<ReadableStack> {
-            stacks
-                .iter()
-                .map(|stack| symbolicate(&files, stack))
-                .collect()
+        batch.run(&stacks, &mut readable).await?;
+        Ok(readable)
+    }
+}
+
+/// Stacks that are symbolicated together, and the lookup files that they need.
+#[derive(Default)]
+struct Batch {
+    places: Vec<usize>,
+    files: Files,
+    bytes: usize,
+}
+
+impl Batch {
+    /// Opens the lookup file of a build, unless it is open.
+    async fn find(
+        &mut self,
+        id: SymbolId,
+        (lookups, project, revision): (&Lookups, &str, u64),
+    ) -> Result<(), LookupError> {
+        if let Entry::Vacant(new) = self.files.entry(id) {
+            let file = lookups.find(project, new.key(), revision).await?;
+            self.bytes += file.as_ref().map_or(0, |file| file.size());
+            new.insert(file);
+        }
+        Ok(())
+    }
+
+    async fn run(
+        self,
+        stacks: &Arc<Vec<Vec<Frame<'static>>>>,
+        readable: &mut [ReadableStack],
+    ) -> Result<(), LookupError> {
+        let stacks = Arc::clone(stacks);
+        let work = move || -> Vec<(usize, ReadableStack)> {
+            let stack = |place: usize| Some((place, symbolicate(&self.files, stacks.get(place)?)));
+            self.places.into_iter().filter_map(stack).collect()
         };
-        tokio::task::spawn_blocking(work)
-            .await
-            .map_err(|error| LookupError::Panicked(error.to_string()))
+        let done = tokio::task::spawn_blocking(work).await;
+        for (place, stack) in done.map_err(|error| LookupError::Panicked(error.to_string()))? {
+            if let Some(readable) = readable.get_mut(place) {
+                *readable = stack;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::alerts::Watched;
 use crate::server::{Answer, Server, batch};
 use crate::wait::until;
 
-const MAP_ID: &str = "5a7d1b0c9e8f70615243342516078f9eadbccbda0f1e2d3c4b5a69788796a5b4";
+pub(crate) const MAP_ID: &str = "5a7d1b0c9e8f70615243342516078f9eadbccbda0f1e2d3c4b5a69788796a5b4";
 
 /// A mapping as R8 writes it: `sum` was inlined into `pay`.
 pub(crate) fn mapping() -> Vec<u8> {

@@ -9,8 +9,8 @@ const OF_CRATES: [&str; 3] = ["examples", "tests", "benches"];
 pub(super) fn module_of(file: &str) -> Option<String> {
     let file = file.strip_suffix(".rs")?.replace('\\', "/");
     let parts: Vec<&str> = file.split('/').collect();
-    let is_root = |part: &&str| *part == "src" || OF_CRATES.contains(part);
-    let root = parts.iter().rposition(|part| is_root(&part))?;
+    let is_root = |part: &str| part == "src" || OF_CRATES.contains(&part);
+    let root = parts.iter().rposition(|part| is_root(part))?;
     let (before, after) = parts.split_at_checked(root)?;
     let (root, mut after) = after.split_first()?;
     let mut name = (*root == "src").then(|| crate_of(before)).flatten();
