@@ -365,20 +365,9 @@ impl<'a> Upload<'a> {
         self.progress.expect(&file.name(), bytes);
         let url = chunk_upload(&self.server)?;
         let requests = chunks.into_iter().map(|(place, chunk)| {
-            let url = url.clone();
+            let url = &url;
             async move {
-                let path = file.path.clone();
-                let read = move || compressed_chunk(&path, place * size, size);
-                let (sha1, compressed) = tokio::task::spawn_blocking(read).await??;
-                if sha1 != chunk {
-                    bail!("the file changed during the upload");
-                }
-                let form = || {
-                    let part = Part::stream(compressed.clone()).file_name(sha1.clone());
-                    Form::new().part("file_gzip", part)
-                };
-                self.server
-                    .send(|client| client.post(url.clone()).multipart(form()))
+                self.send_chunk(url, &file.path, (place * size, chunk))
                     .await?;
                 self.progress.sent(bytes_of(place));
                 Ok(())
@@ -388,6 +377,30 @@ impl<'a> Upload<'a> {
             .buffer_unordered(self.options.concurrency.clamp(1, 8))
             .try_collect()
             .await
+    }
+
+    /// Sends the chunk that begins at an offset of a file.
+    async fn send_chunk(
+        &self,
+        url: &reqwest::Url,
+        path: &Path,
+        (from, chunk): (u64, &str),
+    ) -> anyhow::Result<()> {
+        let (path, size) = (path.to_owned(), self.options.chunk_size);
+        let read = move || compressed_chunk(&path, from, size);
+        let (sha1, compressed) = tokio::task::spawn_blocking(read).await??;
+        if sha1 != chunk {
+            bail!("the file changed during the upload");
+        }
+        let form = || {
+            let part = Part::stream(compressed.clone()).file_name(sha1.clone());
+            Form::new().part("file_gzip", part)
+        };
+        let send = self
+            .server
+            .send(|client| client.post(url.clone()).multipart(form()));
+        send.await?;
+        Ok(())
     }
 }
 
