@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
@@ -205,7 +206,6 @@ async fn a_version_in_use_is_checked() {
 
 /// Passes connections on to a server, and cuts those with the first uploads in the middle.
 async fn breaking_proxy(server: &str, cuts: Arc<AtomicU32>) -> (String, JoinSet<()>) {
-    const PASSED: usize = 1 << 20;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let server = server.strip_prefix("http://").unwrap().to_owned();
@@ -213,36 +213,40 @@ async fn breaking_proxy(server: &str, cuts: Arc<AtomicU32>) -> (String, JoinSet<
     tasks.spawn(async move {
         let mut connections = JoinSet::new();
         loop {
-            let (mut client, _) = listener.accept().await.unwrap();
-            let (server, cuts) = (server.clone(), Arc::clone(&cuts));
-            connections.spawn(async move {
-                let mut upstream = TcpStream::connect(server).await.unwrap();
-                let (mut from_client, mut to_client) = client.split();
-                let (mut from_server, mut to_server) = upstream.split();
-                let forth = async {
-                    let mut passed = 0;
-                    let mut piece = vec![0; 64 << 10];
-                    loop {
-                        let read = from_client.read(&mut piece).await.unwrap_or_default();
-                        if read == 0 || to_server.write_all(&piece[..read]).await.is_err() {
-                            break;
-                        }
-                        passed += read;
-                        let left = |cuts: u32| cuts.checked_sub(1);
-                        let order = Ordering::Relaxed;
-                        if passed > PASSED && cuts.fetch_update(order, order, left).is_ok() {
-                            break;
-                        }
-                    }
-                };
-                tokio::select! {
-                    () = forth => {}
-                    _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
-                }
-            });
+            let (client, _) = listener.accept().await.unwrap();
+            connections.spawn(pass_on(client, server.clone(), Arc::clone(&cuts)));
         }
     });
     (url, tasks)
+}
+
+async fn pass_on(mut client: TcpStream, server: String, cuts: Arc<AtomicU32>) {
+    let mut upstream = TcpStream::connect(server).await.unwrap();
+    let (from_client, mut to_client) = client.split();
+    let (mut from_server, to_server) = upstream.split();
+    tokio::select! {
+        () = pass_until_cut(from_client, to_server, &cuts) => {}
+        _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
+    }
+}
+
+/// Ends after a mebibyte as long as there are cuts left.
+async fn pass_until_cut(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, cuts: &AtomicU32) {
+    const PASSED: usize = 1 << 20;
+    let mut passed = 0;
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        let read = from.read(&mut piece).await.unwrap_or_default();
+        if read == 0 || to.write_all(&piece[..read]).await.is_err() {
+            return;
+        }
+        passed += read;
+        let left = |cuts: u32| cuts.checked_sub(1);
+        let order = Ordering::Relaxed;
+        if passed > PASSED && cuts.fetch_update(order, order, left).is_ok() {
+            return;
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
