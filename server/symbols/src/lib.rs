@@ -34,7 +34,7 @@ const MAX_LOCATIONS: usize = 64;
 pub struct Location {
     /// The class; empty in languages without classes.
     pub class: String,
-    /// The function, demangled, without parameters.
+    /// The function, demangled, without parameters and type arguments.
     pub function: String,
     /// The source file; empty if unknown.
     pub file: String,
@@ -51,6 +51,6 @@ pub enum Origin {
     Called,
     /// The compiler inlined this function into the next one.
     Inlined,
-    /// The symbol file names several functions for the frame, and nothing tells which one ran.
+    /// The symbol file names several functions or lines for the frame, and nothing tells which one ran.
     Ambiguous,
 }
