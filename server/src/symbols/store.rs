@@ -183,17 +183,22 @@ impl SymbolStore {
         self.delete(&self.chunk(owner, checksum)).await
     }
 
+    async fn drop_older_than(&self, kind: &str, oldest: i64) -> Result<(), StoreError> {
+        let prefix = self.root.clone().join(kind);
+        let mut list = self.objects.list(Some(&prefix));
+        while let Some(object) = list.try_next().await? {
+            if object.last_modified.timestamp_micros() < oldest {
+                self.delete(&object.location).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Deletes what was not joined within a day, and what writes left behind that a crash interrupted.
     pub async fn drop_old(&self, now: UnixTime) -> Result<(), StoreError> {
         let oldest = (now - CHUNKS_LIVE).as_micros();
         for kind in ["chunks", WAITING] {
-            let prefix = self.root.clone().join(kind);
-            let mut list = self.objects.list(Some(&prefix));
-            while let Some(object) = list.try_next().await? {
-                if object.last_modified.timestamp_micros() < oldest {
-                    self.delete(&object.location).await?;
-                }
-            }
+            self.drop_older_than(kind, oldest).await?;
         }
         if let Some(folder) = self.folder.clone() {
             let drop = move || drop_unfinished(&folder, oldest);
