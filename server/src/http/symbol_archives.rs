@@ -74,7 +74,7 @@ pub(super) async fn add(
     let requests = files.into_iter().map(|file| AssemblyRequest {
         project: project.clone(),
         actor: uploader.actor.clone(),
-        id: id_in(&file.name),
+        id: id_in(&file.name).map(|id| id.as_str().to_owned()),
         name: shown(&file.name),
         checksum: file.checksum,
         chunks: file.chunks,
@@ -199,9 +199,9 @@ fn cut(name: &str, from: &mut impl Read, pieces: &mpsc::Sender<Piece>) -> Result
 }
 
 /// Mappings are named `proguard/<id>.txt`.
-fn id_in(name: &str) -> Option<String> {
-    let id = name.strip_prefix("proguard/")?.strip_suffix(".txt")?;
-    Some(SymbolId::parse(id)?.as_str().to_owned())
+pub(super) fn id_in(name: &str) -> Option<SymbolId> {
+    let name = name.trim_start_matches('/');
+    SymbolId::parse(name.strip_prefix("proguard/")?.strip_suffix(".txt")?)
 }
 
 /// Waits until all files are there. The tool does not ask again.
@@ -212,7 +212,11 @@ async fn assemble(app: &App, mut requests: Vec<AssemblyRequest>) -> Result<Vec<V
         let states = app.symbols.assemble(requests.clone()).await?;
         for (request, state) in requests.into_iter().zip(states) {
             match state {
-                AssemblyState::Done(file) => difs.push(dif(&file)),
+                AssemblyState::Done(file) => {
+                    // If the server knew the file before, the chunks are not needed.
+                    app.symbols.clean_up(&request).await?;
+                    difs.push(dif(&file));
+                }
                 AssemblyState::Failed(reason) => {
                     let name = request.name;
                     return Err(Problem::unfit_body(format!("{name}: {reason}")));

@@ -24,6 +24,7 @@ use unjank_symbols::SymbolId;
 
 use super::problem::{Detail, Problem};
 use super::roles::Uploader;
+use super::symbol_archives::id_in;
 use crate::app::App;
 use crate::store::control::{Build, ControlError, SymbolFile};
 use crate::symbols::{AssemblyRequest, AssemblyState, CHUNK_BYTES, MAX_FILE_BYTES};
@@ -264,6 +265,7 @@ pub(super) async fn assemble_files(
     let (mut names, mut requests) = (Vec::new(), Vec::new());
     for (sha1, wanted) in wanted {
         let id = wanted.debug_id.as_deref().and_then(SymbolId::parse);
+        let id = id.or_else(|| id_in(&wanted.name));
         requests.push(request(
             &uploader,
             &project,

@@ -420,7 +420,7 @@ impl Assemblies {
     }
 
     /// Deletes the chunks of a file, except those that other files of the token wait for.
-    async fn clean_up(&self, request: &AssemblyRequest) -> Result<(), StoreError> {
+    pub async fn clean_up(&self, request: &AssemblyRequest) -> Result<(), StoreError> {
         let mut unused = request.chunks.clone();
         {
             let board = self.board();

@@ -177,7 +177,11 @@ async fn source_maps_with_debug_ids_are_uploaded() {
     build.upload(&["sourcemaps", "inject", "web"]).await;
     let map: Value =
         serde_json::from_slice(&std::fs::read(folder.join("app.js.map")).unwrap()).unwrap();
-    let id = map["debug_id"].as_str().unwrap().replace('-', "");
+    let id = map["debug_id"]
+        .as_str()
+        .or(map["debugId"].as_str())
+        .unwrap()
+        .replace('-', "");
     build.upload(&["sourcemaps", "upload", "web"]).await;
     assert_eq!(build.ids().await, [id]);
     let again = build.upload(&["sourcemaps", "upload", "web"]).await;

@@ -110,8 +110,8 @@ impl Servers {
         let folder = tempfile::tempdir().unwrap();
         let url = bucket.url();
         let environment = [
-            ("AWS_ACCESS_KEY_ID", "S3RVER"),
-            ("AWS_SECRET_ACCESS_KEY", key),
+            ("AWS_ACCESS_KEY_ID", key),
+            ("AWS_SECRET_ACCESS_KEY", "S3RVER"),
             ("AWS_REGION", "us-east-1"),
             ("AWS_ENDPOINT", url.as_str()),
             ("AWS_ALLOW_HTTP", "true"),

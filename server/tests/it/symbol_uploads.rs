@@ -304,7 +304,12 @@ async fn a_project_that_is_being_erased_accepts_no_files() {
     let to = (operator.as_str(), "bank");
     assert_eq!(upload_to(&server, to, &mapping()).await["state"], "ok");
     let erased = server
-        .call(&operator, Method::DELETE, "/api/v1/projects/bank", None)
+        .call(
+            &operator,
+            Method::DELETE,
+            "/api/v1/projects/bank?confirm=bank",
+            None,
+        )
         .await;
     assert_eq!(erased.status, 202, "{:?}", erased.body);
     let answer = assemble(&server, to, b"other", &[]).await;
@@ -449,6 +454,7 @@ async fn older_tools_send_a_mapping_in_one_archive() {
         );
         assert_eq!(difs[0]["sha1"], sha1(&file));
     }
+    nothing_is_left(server.data_dir());
     let mut stack = obfuscated();
     stack[1]["file"] = json!("SourceFile");
     stack[1]["build_id"] = json!(id);
