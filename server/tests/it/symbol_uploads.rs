@@ -26,10 +26,11 @@ pub(crate) const CHUNK: usize = 100 << 10;
 pub(crate) fn large_mapping(name: &str, classes: usize) -> Vec<u8> {
     let mut text = format!("# compiler: R8\n# pg_map_id: {}\n", sha1(name.as_bytes()));
     for class in 0..classes {
-        let _ = writeln!(
+        writeln!(
             text,
             "com.example.{name}.Page{class} -> a.a{class}:\n    1:9:void show():40:47 -> a\n    1:9:int sum(int):60:68 -> b"
-        );
+        )
+        .unwrap();
     }
     text.into_bytes()
 }

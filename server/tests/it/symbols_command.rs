@@ -186,7 +186,10 @@ async fn a_version_in_use_is_checked() {
         .answers("SELECT count() FROM stacks_symbolicated", "1")
         .await;
     let missing = run(&check).await;
-    missing.expect(1, &["missing", MAP_ID.split_at(40).0, "unjank symbols upload"]);
+    missing.expect(
+        1,
+        &["missing", MAP_ID.split_at(40).0, "unjank symbols upload"],
+    );
     let missing = "unjank_symbols_stacks_total{outcome=\"missing\"}";
     assert_eq!(server.metric(missing).await, 1.0);
 
