@@ -195,7 +195,14 @@ pub(super) async fn current_group(
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Result<Json<CurrentGroup>, Problem> {
     let Path((_, group)) = path.map_err(|_| Problem::not_found())?;
-    let group: u64 = group.parse().map_err(|_| Problem::not_found())?;
+    // No group has the number 0, and ids have no leading zeros.
+    let number = group
+        .parse()
+        .ok()
+        .filter(|number: &u64| number.to_string() == group);
+    let group = number
+        .filter(|number| *number > 0)
+        .ok_or_else(Problem::not_found)?;
     let _turn = turn(&app, &member.actor).await?;
     let moves = app.clickhouse.moved_groups(&member.project, &[group]).await;
     let moves = moves.map_err(QueryError::from)?;

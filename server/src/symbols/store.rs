@@ -53,9 +53,17 @@ impl From<object_store::Error> for StoreError {
             }
             error @ (object_store::Error::PermissionDenied { .. }
             | object_store::Error::Unauthenticated { .. }) => Self::Denied(error),
+            error if is_denied(&error) => Self::Denied(error),
             error => Self::Object(error),
         }
     }
+}
+
+/// Whether a bucket refused to list its objects. `object_store` gives such an answer no kind of its own, only its text.
+fn is_denied(error: &object_store::Error) -> bool {
+    let text = error.to_string();
+    let status = text.split("status code: ").nth(1);
+    status.is_some_and(|status| status.starts_with("401") || status.starts_with("403"))
 }
 
 /// Names inside of the store are made of ids and hashes only, never of names that a client chose.

@@ -199,7 +199,7 @@ async fn two_servers_share_a_bucket() {
     let token = servers.token();
 
     // The chunks go to one server, and the other assembles them. The file is larger than a part of an upload.
-    let file = [mapping(), large_mapping("shop", 120_000)].concat();
+    let file = [mapping(), large_mapping("shop", 200_000)].concat();
     assert!(file.len() > 16 << 20);
     for chunk in file.chunks(4 << 20) {
         assert_eq!(send(&one, &token, &[chunk]).await.0, 200);

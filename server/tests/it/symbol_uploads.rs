@@ -282,6 +282,9 @@ async fn a_lost_file_is_noticed_and_can_be_uploaded_again() {
 
     // A damaged file, which no lookup file hides.
     std::fs::write(content(), vec![b' '; file.len()]).unwrap();
+    for lookup in files_below(&server.data_dir().join("symbol-lookups")) {
+        std::fs::remove_file(lookup).unwrap();
+    }
     server.send(&janks(&obfuscated())).await;
     server.answers(CULPRITS, "a.b.a").await;
     let missing = "SELECT length(missing) FROM stacks_symbolicated FINAL";
@@ -318,7 +321,10 @@ async fn a_project_that_is_being_erased_accepts_no_files() {
     let detail = answer.body["detail"].as_str().unwrap();
     assert!(detail.contains("is being erased"), "{detail}");
     let files = server.data_dir().join("symbols/files/bank");
-    wait::until("the files are erased", async || !files.exists()).await;
+    wait::until("the files are erased", async || {
+        files_below(&files).is_empty()
+    })
+    .await;
 }
 
 /// A server in a process of its own, with a token for uploads.

@@ -161,7 +161,7 @@ async fn a_second_mapping_with_the_same_id_is_named_and_wrong_arguments_exit_wit
         .expect(2, &["/no/such/folder"]);
     run(&["upload", "--project", "other", file])
         .await
-        .expect(2, &["no such project"]);
+        .expect(2, &["there is no project"]);
     let stranger = symbols(&server.url, "ujt_nothing", &["upload", file]).await;
     stranger.expect(2, &["token is unknown"]);
     let nowhere = symbols("http://127.0.0.1:1", &token, &["list"]).await;

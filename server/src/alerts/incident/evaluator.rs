@@ -144,26 +144,20 @@ impl Evaluator {
             }
         };
         let states = self.control.alert_states(row.id).await?;
-        let states = self.follow_moves(row, states, done).await?;
+        let mut states = self.follow_moves(row, states, done).await?;
         // Mutes apply at once, unlike rows, which must settle first.
         let real_now = now + SETTLES;
         let mut mutes = self.control.mutes(&row.project, real_now).await?;
         mutes.retain(|mute| mute.holds_at(real_now));
-        let held: Vec<OpenGroup> = states.iter().filter_map(held).collect();
-        let case = Case {
-            project: &row.project,
-            rule: &rule,
-            held: &held,
-            now,
-        };
-        let verdicts = match timeout(PATIENCE, judge(&self.judge, &case)).await {
-            Ok(Ok(verdicts)) => verdicts,
-            Ok(Err(error)) => return Err(NotEvaluated::Rule(error.to_string())),
-            Err(_) => {
-                let late = "the evaluation took longer than 30 seconds";
-                return Err(NotEvaluated::Rule(late.to_owned()));
-            }
-        };
+        let mut open: Vec<OpenGroup> = states.iter().filter_map(held).collect();
+        let mut verdicts = self.verdicts(&case(row, &rule, &open, now)).await?;
+        // A group that moves meanwhile would have a verdict under its new name, and so a second incident.
+        if !self.moves(row, &states).await?.is_empty() {
+            states = self.follow_moves(row, states, done).await?;
+            open = states.iter().filter_map(held).collect();
+            verdicts = self.verdicts(&case(row, &rule, &open, now)).await?;
+        }
+        let case = case(row, &rule, &open, now);
         let step = Step {
             rule: row.id,
             case: &case,
@@ -187,6 +181,26 @@ impl Evaluator {
             }
         }
         Ok(outcome)
+    }
+
+    async fn verdicts(&self, case: &Case<'_>) -> Result<Vec<Verdict>, NotEvaluated> {
+        match timeout(PATIENCE, judge(&self.judge, case)).await {
+            Ok(Ok(verdicts)) => Ok(verdicts),
+            Ok(Err(error)) => Err(NotEvaluated::Rule(error.to_string())),
+            Err(_) => {
+                let late = "the evaluation took longer than 30 seconds";
+                Err(NotEvaluated::Rule(late.to_owned()))
+            }
+        }
+    }
+}
+
+fn case<'c>(row: &'c AlertRule, rule: &'c Rule, held: &'c [OpenGroup], now: UnixTime) -> Case<'c> {
+    Case {
+        project: &row.project,
+        rule,
+        held,
+        now,
     }
 }
 

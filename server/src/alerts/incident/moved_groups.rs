@@ -1,6 +1,6 @@
 //! Open incidents follow a group of janks that symbols or rules moved to another group.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::alerts::incident::evaluator::{Evaluator, NotEvaluated};
 use crate::alerts::judge::verdict::Group;
@@ -10,22 +10,29 @@ use crate::store::control::{AlertRule, AlertState, Evaluated, GroupMove, JsonTex
 const DIMENSION: &str = "group_id";
 
 impl Evaluator {
-    /// Renames the states whose groups have moved since. If two incidents meet in one group, the later one ends.
+    /// Returns the groups of states that have moved since, and where to.
+    pub(super) async fn moves(
+        &self,
+        row: &AlertRule,
+        states: &[AlertState],
+    ) -> Result<HashMap<u64, u64>, NotEvaluated> {
+        let ids = states.iter().filter_map(|state| id_of(&state.group_key));
+        let ids: Vec<u64> = ids.collect();
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let moves = self.judge.clickhouse.moved_groups(&row.project, &ids).await;
+        moves.map_err(|error| NotEvaluated::Rule(error.to_string()))
+    }
+
+    /// Renames the states whose groups have moved since. If the new group has an incident of its own, the one of the old group ends.
     pub(super) async fn follow_moves(
         &self,
         row: &AlertRule,
         states: Vec<AlertState>,
         done: &mut Evaluated,
     ) -> Result<Vec<AlertState>, NotEvaluated> {
-        let ids: Vec<u64> = states
-            .iter()
-            .filter_map(|state| id_of(&state.group_key))
-            .collect();
-        if ids.is_empty() {
-            return Ok(states);
-        }
-        let moves = self.judge.clickhouse.moved_groups(&row.project, &ids).await;
-        let moves = moves.map_err(|error| NotEvaluated::Rule(error.to_string()))?;
+        let moves = self.moves(row, &states).await?;
         let (moved, mut states): (Vec<_>, Vec<_>) = (states.into_iter())
             .partition(|state| id_of(&state.group_key).is_some_and(|id| moves.contains_key(&id)));
         let mut taken: BTreeSet<String> = keys(&states).collect();

@@ -148,6 +148,10 @@ fn path_parameter(name: &str) -> Value {
             "description": "The rows of a signal, with `.csv`.",
             "schema": {"type": "string", "enum": crate::query::tables().map(|name| format!("{name}.csv")).collect::<Vec<_>>()}
         }),
+        "group" => json!({
+            "description": "The id of a group of janks: a 64-bit number as text, from 1.",
+            "schema": {"type": "string", "pattern": "^[1-9][0-9]{0,19}$"}
+        }),
         "trace" => json!({
             "description": "The id of a trace.",
             "schema": {"type": "string", "pattern": "^[0-9a-f]{32}$"}
