@@ -320,6 +320,8 @@ async fn a_project_that_is_being_erased_accepts_no_files() {
     assert_eq!(answer.status, 404);
     let detail = answer.body["detail"].as_str().unwrap();
     assert!(detail.contains("is being erased"), "{detail}");
+    // The erasure begins when rows that were under way have arrived.
+    server.pass(Duration::from_secs(3));
     let files = server.data_dir().join("symbols/files/bank");
     wait::until("the files are erased", async || {
         files_below(&files).is_empty()
