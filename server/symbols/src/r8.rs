@@ -36,9 +36,10 @@ pub(crate) fn is_mapping(data: &[u8]) -> bool {
     matches!(first, Some(Ok(ProguardRecord::Class { .. })))
 }
 
-/// The ids of a mapping: the one that `sentry-cli` computes from the content, and those that R8 writes into the header.
+/// The ids of a mapping: those that R8 writes into the header, as devices send them, and the one that `sentry-cli` computes from the
+/// content.
 pub(crate) fn inspect(data: &[u8]) -> Found {
-    let mut ids = vec![ProguardMapping::new(data).uuid().simple().to_string()];
+    let mut ids: Vec<String> = Vec::new();
     // The header is at the top.
     for line in mapping::lines(data).take(50) {
         let Ok(ProguardRecord::Header { key, value }) = ProguardRecord::try_parse(line) else {
@@ -53,6 +54,7 @@ pub(crate) fn inspect(data: &[u8]) -> Found {
             ids.push(id.as_str().to_owned());
         }
     }
+    ids.push(ProguardMapping::new(data).uuid().simple().to_string());
     let has_lines = mapping::lines(data).any(|line| {
         let record = ProguardRecord::try_parse(line);
         matches!(

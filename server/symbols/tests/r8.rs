@@ -209,7 +209,7 @@ com.example.Cart -> a.b:
     let found = inspect(mapping.as_bytes()).unwrap();
     assert_eq!(found[0].ids.len(), 3);
     assert_eq!(
-        found[0].ids[1..],
+        found[0].ids[..2],
         [
             "98f7d7d",
             "98f7d7d10a5d5f5b9ea4e1ef6bc19a2b9bf34b0ad9ab2ec1a7ddc9ad4e0d8c41"
