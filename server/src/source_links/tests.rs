@@ -98,7 +98,7 @@ fn a_rule_can_name_a_library() {
         path("/rustc/1111111111/library/io.rs"),
         Err(NoLink::Library)
     );
-    assert_eq!(path("/work/io.rs").unwrap(), "rest/work/io.rs");
+    assert_eq!(path("/build/io.rs").unwrap(), "rest/build/io.rs");
 }
 
 #[test]

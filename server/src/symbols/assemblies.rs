@@ -436,7 +436,7 @@ impl Assemblies {
     }
 }
 
-/// What uploaders are told of an error, and for how long.
+/// The error that uploaders see, and until when.
 fn failure(error: Option<&JoinError>) -> Option<(String, Duration)> {
     match error? {
         JoinError::Refused(reason) => Some((reason.clone(), REFUSAL_LASTS)),
