@@ -153,9 +153,9 @@ impl Sweeper {
             return Ok(());
         };
         let app = &self.app;
-        let store = app.symbols.store();
+        let lookups = app.symbols.lookups();
         let age = (keep, app.clock.now());
-        let deleted = delete_unused_files(&app.control, &app.clickhouse, store, age).await?;
+        let deleted = delete_unused_files(&lookups, &app.clickhouse, age).await?;
         if deleted > 0 {
             tracing::info!(
                 files = deleted,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::store::{StoreError, SymbolStore};
+use super::lookups::{LookupError, Lookups};
 use crate::clock::UnixTime;
-use crate::store::control::{Actor, Control, ControlError};
+use crate::store::control::{Actor, ControlError};
 use crate::store::{ClickHouse, Failure};
 
 /// The maximum number of files that are looked at in one sweep.
@@ -19,18 +19,18 @@ pub enum SweepError {
     #[error(transparent)]
     Control(#[from] ControlError),
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Lookup(#[from] LookupError),
     #[error("ClickHouse: {0}")]
     ClickHouse(#[from] Failure),
 }
 
 /// Deletes the files that were neither uploaded nor used within `keep` before `now` and that no stored stack needs. Returns their number.
 pub async fn delete_unused_files(
-    control: &Control,
+    lookups: &Lookups,
     clickhouse: &ClickHouse,
-    store: &SymbolStore,
     (keep, now): (Duration, UnixTime),
 ) -> Result<usize, SweepError> {
+    let control = &lookups.control;
     let actor = Actor::system("retention");
     let mut deleted = 0;
     for (file, project) in control.unused_symbol_files(now - keep, MOST_FILES).await? {
@@ -45,13 +45,9 @@ pub async fn delete_unused_files(
             control.touch_symbol_file(&project, file, now).await?;
             continue;
         }
-        match control
-            .remove_symbol_file(&project, file, &actor, now)
-            .await
-        {
-            Ok(Some(content)) => store.drop_file(&project, &content).await?,
-            // Another file has the same content, or the file was removed meanwhile.
-            Ok(None) | Err(ControlError::NotFound) => {}
+        match lookups.remove(&project, file, &actor).await {
+            // The file was removed meanwhile.
+            Ok(()) | Err(LookupError::Control(ControlError::NotFound)) => {}
             Err(error) => return Err(error.into()),
         }
         deleted += 1;
