@@ -5,7 +5,7 @@ CARGO ?= cargo
 REPLAY ?=
 CACHE := .cache
 # All crates, with the optional features of the SDK.
-ALL := --locked --workspace --features unjank/tracing,unjank/test-kit
+ALL := --locked --workspace --features unjank/tracing,unjank/test-kit,unjank/reqwest,unjank/egui,unjank/live-terminal
 WEB := dashboards/web
 WEB_INSTALLED := $(WEB)/node_modules/.package-lock.json
 WEB_SOURCES := server/openapi.json $(shell find $(WEB)/src $(WEB)/public $(WEB)/build -type f) $(wildcard $(WEB)/*.*)
@@ -73,7 +73,18 @@ bench: check-tools
 	$(CARGO) bench --locked -p unjank-server --bench remote_config -- --quick
 	$(CARGO) bench --locked -p unjank-symbols
 	$(CARGO) bench --locked -p unjank --features tracing --bench calls
+	$(MAKE) bench-spans
 	$(CARGO) bench --locked -p unjank-stack-sampler
+
+## bench-spans: measure a recorded span beside those of fastrace, opentelemetry, tracing-opentelemetry and puffin
+.PHONY: bench-spans
+bench-spans:
+	CARGO_TARGET_DIR=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target) $(CARGO) bench --locked --manifest-path client-sdk/comparison/Cargo.toml
+
+## test-egui-app: check what the SDK measures in an app that others wrote, the demo of egui
+.PHONY: test-egui-app
+test-egui-app:
+	CARGO_TARGET_DIR=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target) $(CARGO) test --locked --manifest-path client-sdk/egui-app/Cargo.toml
 
 ## soak: keep up a load of RATE batches a second (200 events each) for MINUTES minutes; report the cost of an event over time and by table,
 ## the backlog in the log, and how soon rows can be queried. FIND=--find-rate searches for the highest sustained rate
@@ -101,8 +112,10 @@ aarch64:
 ## package: check that the crates of the SDK can be published: builds each one from its packed sources
 .PHONY: package
 PACKAGES := unjank-protocol unjank-monitors unjank-macros unjank-spool unjank-stack-sampler unjank
+# Cargo takes the packed crates for crates that never change: it would use again what an earlier run unpacked and built.
 package: check-tools
-	$(CARGO) package --locked --allow-dirty --quiet $(addprefix -p ,$(PACKAGES))
+	rm -rf $${CARGO_HOME:-$$HOME/.cargo}/registry/src/-*/unjank-* target/packed/debug/.fingerprint/unjank-*
+	$(CARGO) package --locked --allow-dirty --quiet --target-dir target/packed $(addprefix -p ,$(PACKAGES))
 
 ## platforms: type-check the SDK for phones and desktops, without their C compilers
 .PHONY: platforms
@@ -163,12 +176,13 @@ openapi:
 	$(CARGO) build --locked -p unjank-server --bin unjank
 	$(CARGO) run --quiet --locked -p unjank-server --bin unjank -- openapi > server/openapi.json
 
-## clients: install third-party programs for the tests: clients of ClickHouse and OpenFeature, schemathesis, sentry-cli, an S3 server
+## clients: install third-party programs for the tests: clients of ClickHouse and OpenFeature, schemathesis, sentry-cli, MCP, an S3 server
 clients:
 	@sh server/engine/tests/clients/install.sh
 	@sh server/tests/openfeature/install.sh
 	@sh server/tests/schemathesis/install.sh
 	@sh server/tests/sentry-cli/install.sh
+	@sh server/tests/mcp/install.sh
 	@sh server/tests/s3/install.sh
 
 ## alerts: check the rules for Prometheus if promtool is installed; part of lint

@@ -352,6 +352,7 @@ impl Device {
             app_version: Text::from(self.version.0),
             build: self.version.1,
             channel: Text::from(self.channel),
+            mode: Text::from("production"),
             os_name: Text::from(self.model.os()),
             os_version: Text::from(self.os_version),
             device_model: Text::from(self.model.name),

@@ -10,7 +10,10 @@ mod overrides;
 mod rule;
 
 pub use self::incident::evaluator::{Evaluator, Round};
-pub use self::incident::replay::{Replay, ReplayProgress, Transition, replay};
+pub use self::incident::preview::{Preview, PreviewedPeriod, preview};
+pub use self::incident::preview_lines::Line;
+pub use self::incident::replay::{Replay, Transition, replay};
+pub use self::incident::skipped::{SkipReason, SkippedGroup};
 pub use self::incident::states::{GroupStatus, Next, Observation, Timing, next};
 pub use self::judge::contributors::Moved;
 pub use self::judge::evidence::Evidence;

@@ -13,6 +13,7 @@ use crate::intake::Intake;
 use crate::metrics::Metrics;
 use crate::openid_connect::OpenIdConnect;
 use crate::proxies::TrustedProxies;
+use crate::query::{KnownVersions, Releases};
 use crate::readiness::Readiness;
 use crate::shares::Shares;
 use crate::stacks::RuleSet;
@@ -41,6 +42,10 @@ pub struct App {
     pub intake: Arc<Intake>,
     pub log: IngestLog,
     pub clickhouse: ClickHouse,
+    /// The known versions of all apps, for comparisons at the same age.
+    pub versions: KnownVersions,
+    /// When each version began to reach users.
+    pub releases: Releases,
     /// The default retention of each table.
     pub retention: Retention,
     pub metrics: Metrics,

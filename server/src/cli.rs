@@ -1,6 +1,7 @@
 //! The command line: one module per command. Only this module prints.
 
 mod alerts;
+mod api_client;
 mod choice;
 mod classify;
 mod compare;
@@ -10,6 +11,7 @@ mod engine;
 mod erase;
 mod export;
 mod healthcheck;
+mod mcp;
 mod openapi;
 mod output;
 mod rollups;
@@ -78,6 +80,7 @@ enum Command {
     DeadLetter(dead_letter::DeadLetterArgs),
     Erase(erase::EraseArgs),
     Export(Box<export::ExportArgs>),
+    Mcp(mcp::McpArgs),
     Rollups(rollups::RollupsArgs),
     Symbols(symbols::SymbolsArgs),
     /// Create, list and revoke API tokens.
@@ -126,6 +129,7 @@ pub fn run(cli: Cli) -> ExitCode {
             return symbols::run(&symbols).unwrap_or_else(|error| fail(&error, failure));
         }
         Command::Token(token) => token::run(&shared, &token),
+        Command::Mcp(mcp) => mcp::run(&mcp),
         Command::Openapi => openapi::run(std::io::stdout().lock()),
         Command::User(user) => user::run(&shared, &user),
     };
@@ -136,7 +140,7 @@ pub fn run(cli: Cli) -> ExitCode {
 }
 
 fn fail(error: &anyhow::Error, code: u8) -> ExitCode {
-    // A closed pipe (`unjank sql … | head`) is not worth reporting.
+    // Fails if the pipe is closed (`unjank sql … | head`), which is normal.
     let _unheard = writeln!(std::io::stderr(), "error: {error:#}").is_err();
     ExitCode::from(code)
 }

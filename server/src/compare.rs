@@ -2,6 +2,7 @@
 //! pure: runs from report files or from the store go in, Markdown and JSON come out.
 
 mod budgets;
+mod history;
 mod json;
 mod judge;
 mod markdown;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 pub use self::budgets::{Budgets, Gate, Limit};
+pub use self::history::{Entry, Kept, Origin, origins, section, with};
 pub use self::json::{SCHEMA_VERSION, json};
 pub use self::judge::compare;
 pub use self::markdown::{MARKER, markdown};

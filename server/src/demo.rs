@@ -1,4 +1,4 @@
-//! Generates a month of data from a made-up shop app and sends it like devices do, so that the dashboard has data before the
+//! Generates a month of data from a made-up shop app and sends it as devices do, so that the dashboard has data before the
 //! first real event.
 //!
 //! `population`, `versions`, `pages`, `operations` and `stacks` define the app and its users; `calendar` and `session` simulate
@@ -10,12 +10,14 @@ mod calendar;
 mod delivery;
 mod intake;
 mod operations;
+mod owners;
 mod pages;
 mod plan;
 mod population;
 mod session;
 mod stacks;
 mod versions;
+mod work;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -94,7 +96,7 @@ pub async fn holds_data(app: &App) -> anyhow::Result<bool> {
 /// Sends the whole month and waits until it is stored and rolled up. Calls `progress` after each day.
 ///
 /// # Errors
-/// Returns an error if a batch cannot be made durable, or if ClickHouse does not answer.
+/// Returns an error if a batch cannot be made durable, or if ClickHouse does not respond.
 pub async fn seed(
     app: &Arc<App>,
     plan: &Plan,
@@ -104,6 +106,7 @@ pub async fn seed(
     // Batches expire after eight days by default. The demo's batches are older, and expired batches would be missing from the
     // roll-ups.
     app.clickhouse.keep_batches(plan.days + 8).await?;
+    owners::save_rules(app).await?;
     let mut source = Source::new(plan.clone());
     let mut sent = Sent::default();
     for day in 0..plan.days {
@@ -128,5 +131,6 @@ pub async fn seed(
         tokio::time::sleep(PAUSE).await;
     }
     clock.release();
+    work::save_work(app, plan).await?;
     Ok(sent)
 }

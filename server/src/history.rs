@@ -4,6 +4,7 @@
 //! writes classes, and this module connects the two.
 
 mod dry_run;
+mod moved_groups;
 mod progress;
 mod reclassifier;
 mod repair;

@@ -1,4 +1,4 @@
-//! The HTTP API: one routing table and the middleware in order. The only module that knows status codes.
+//! The HTTP API: the routing table. The only module that knows status codes.
 
 mod account;
 mod admin;
@@ -6,23 +6,32 @@ mod alert_preview;
 mod alert_rules;
 mod api_document;
 mod api_tokens;
+mod app_sessions;
+mod app_starts;
 mod audit;
 mod body;
 mod books;
 mod channels;
 mod client_address;
 mod config_preview;
+mod config_rollout;
 mod configurations;
 mod device;
 mod device_keys;
 mod erasures;
 mod exports;
 mod frames;
+mod group_comments;
+mod group_handling;
 mod incidents;
 mod ingest;
 mod ingest_keys;
+mod inside_spans;
+mod jank_group_routes;
 mod janks;
 mod json_value;
+mod kill_switch;
+mod layers;
 mod linger;
 mod listener;
 mod mutes;
@@ -31,6 +40,8 @@ mod object;
 mod ofrep;
 mod openapi;
 mod openid_connect;
+mod owner_rules;
+mod packages;
 mod people;
 mod problem;
 mod problem_codes;
@@ -40,8 +51,10 @@ mod remote_config;
 mod revisions;
 mod roles;
 mod rules;
+mod saved_views;
 mod scrubbing;
 mod session;
+mod set_up;
 mod source_links;
 mod stalled_writes;
 mod storage;
@@ -49,27 +62,21 @@ mod symbol_archives;
 mod symbol_files;
 mod symbol_uploads;
 mod traces;
+mod turns;
+mod versions;
 mod web;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONNECTION, COOKIE, X_CONTENT_TYPE_OPTIONS,
-};
-use axum::http::{HeaderValue, StatusCode};
-use axum::middleware::{map_request, map_response};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderValue;
+use axum::http::header::CACHE_CONTROL;
+use axum::middleware::map_response;
+use axum::response::IntoResponse;
 use axum::routing::{delete, get, patch, post, put};
-use tower::ServiceBuilder;
-use tower_http::ServiceBuilderExt;
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::csrf::CsrfLayer;
-use tower_http::request_id::MakeRequestUuid;
 use tower_http::set_header::SetResponseHeaderLayer;
-use tower_http::trace::{DefaultMakeSpan, TraceLayer};
-use tracing::Level;
 
 pub use self::api_document::document;
 pub use self::listener::{ListenerSettings, serve_connections};
@@ -102,7 +109,7 @@ pub fn public(app: Arc<App>) -> Router {
         .route("/openapi.json", get(api_document::get))
         // Every other path belongs to the web interface or is unknown.
         .fallback(web::serve);
-    middleware(routes).with_state(app)
+    layers::around(routes).with_state(app)
 }
 
 /// Routes for people and their tools. The parameters of a handler define who may call it.
@@ -114,6 +121,10 @@ fn management() -> Router<Arc<App>> {
         .route(
             "/projects/{project}/keys",
             get(ingest_keys::list).post(ingest_keys::create),
+        )
+        .route(
+            "/projects/{project}/keys/refused",
+            get(ingest_keys::refused),
         )
         .route(
             "/projects/{project}/keys/{key}",
@@ -141,6 +152,25 @@ fn management() -> Router<Arc<App>> {
             "/projects/{project}/device-keys/{key}",
             delete(device_keys::revoke),
         )
+        .merge(configuration())
+        .merge(rules())
+        .merge(alerts())
+        .merge(questions())
+        .merge(notifying())
+        .merge(symbols())
+        .fallback(|| async { Problem::not_found() })
+        // Some answers contain secrets that are shown once. All others are for one person.
+        .layer(SetResponseHeaderLayer::if_not_present(
+            CACHE_CONTROL,
+            HeaderValue::from_static("no-store"),
+        ))
+        // Browsers also attach cookies to requests of other sites. Such requests are rejected because of their origin.
+        .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
+}
+
+/// The remote configuration and its kill switch.
+fn configuration() -> Router<Arc<App>> {
+    Router::new()
         .route(
             "/projects/{project}/config",
             get(configurations::latest).put(configurations::save),
@@ -167,26 +197,21 @@ fn management() -> Router<Arc<App>> {
         )
         .route(
             "/projects/{project}/config/kill",
-            post(configurations::kill),
+            get(kill_switch::state).post(kill_switch::kill),
         )
-        .merge(rules())
-        .merge(alerts())
-        .merge(questions())
-        .merge(notifying())
-        .merge(symbols())
-        .fallback(|| async { Problem::not_found() })
-        // Some answers contain secrets that are shown once. The others are for one person.
-        .layer(SetResponseHeaderLayer::if_not_present(
-            CACHE_CONTROL,
-            HeaderValue::from_static("no-store"),
-        ))
-        // Browsers also attach cookies to requests of other sites. Such requests are rejected because of their origin.
-        .layer(CsrfLayer::new().with_rejection_response(|_| Problem::cross_site().into_response()))
+        .route(
+            "/projects/{project}/config/switch-on",
+            post(kill_switch::switch_on),
+        )
+        .route(
+            "/projects/{project}/config/rollout",
+            get(config_rollout::state),
+        )
 }
 
 /// Uploads of symbol files by build tools.
 fn symbol_uploads() -> Router<Arc<App>> {
-    // Beside the chunks, a request has the heads of its parts.
+    // Besides the chunks, a request contains the headers of its parts.
     let chunks = DefaultBodyLimit::max(symbol_uploads::MAX_REQUEST_BYTES + (64 << 10));
     let assemble = DefaultBodyLimit::max(symbol_uploads::MAX_ASSEMBLE_BYTES);
     Router::new()
@@ -236,6 +261,7 @@ fn symbols() -> Router<Arc<App>> {
 fn people() -> Router<Arc<App>> {
     Router::new()
         .route("/login", post(session::log_in))
+        .route("/setup", post(set_up::set_up))
         .route("/invitation", post(session::accept_invitation))
         .route("/session", delete(session::log_out))
         .route("/session/refresh", post(session::refresh))
@@ -253,7 +279,10 @@ fn people() -> Router<Arc<App>> {
         .route("/users", get(people::list).post(people::create))
         .route("/users/{user}", delete(people::disable))
         .route("/users/{user}/enable", post(people::enable))
-        .route("/users/{user}/invitation", post(people::invite))
+        .route(
+            "/users/{user}/invitation",
+            post(people::invite).delete(people::cancel_invitation),
+        )
         .route("/projects/{project}/members", get(people::members))
         .route(
             "/projects/{project}/members/{user}",
@@ -261,7 +290,7 @@ fn people() -> Router<Arc<App>> {
         )
 }
 
-/// Projects and their stored data: retention, scrubbing and erasure.
+/// Projects, their saved views, and their stored data: retention, scrubbing and erasure.
 fn data() -> Router<Arc<App>> {
     Router::new()
         .route(
@@ -288,6 +317,14 @@ fn data() -> Router<Arc<App>> {
             "/projects/{project}/source-links/preview",
             post(source_links::preview),
         )
+        .route(
+            "/projects/{project}/views",
+            get(saved_views::list).post(saved_views::create),
+        )
+        .route(
+            "/projects/{project}/views/{view}",
+            patch(saved_views::update).delete(saved_views::remove),
+        )
         .route("/projects/{project}/data", delete(erasures::erase_data))
         .route("/projects/{project}/erasures", get(erasures::list))
         .route(
@@ -306,6 +343,7 @@ fn rules() -> Router<Arc<App>> {
         )
         .route("/projects/{project}/rules/check", post(rules::check))
         .route("/projects/{project}/rules/dry-run", post(rules::dry_run))
+        .route("/projects/{project}/rules/owners", get(owner_rules::owners))
         .route("/projects/{project}/rules/revisions", get(rules::history))
         .route(
             "/projects/{project}/rules/revisions/{revision}",
@@ -350,7 +388,7 @@ fn alerts() -> Router<Arc<App>> {
         )
         .route(
             "/projects/{project}/incidents/{incident}/acknowledge",
-            post(incidents::acknowledge),
+            post(incidents::acknowledge).delete(incidents::withdraw_acknowledgement),
         )
         .route(
             "/projects/{project}/mutes",
@@ -371,6 +409,10 @@ fn questions() -> Router<Arc<App>> {
             "/projects/{project}/query/{signal}/distribution",
             get(query::spread),
         )
+        .route(
+            "/projects/{project}/query/{signal}/significance",
+            get(query::tested),
+        )
         .route("/projects/{project}/janks/stacks", get(janks::stacks))
         .route("/projects/{project}/janks/flame", get(janks::flame_graph))
         .route(
@@ -382,20 +424,31 @@ fn questions() -> Router<Arc<App>> {
             get(janks::speedscope_file),
         )
         .route("/projects/{project}/janks/events", get(janks::events))
-        .route(
-            "/projects/{project}/janks/groups/{group}",
-            get(janks::current_group),
-        )
+        .merge(jank_group_routes::jank_groups())
         .route("/projects/{project}/traces", get(traces::search))
         .route("/projects/{project}/traces/{trace}", get(traces::trace))
         .route(
             "/projects/{project}/traces/{trace}/chrome",
             get(traces::chrome),
         )
+        .route("/projects/{project}/app-starts", get(app_starts::list))
+        .route("/projects/{project}/sessions", get(app_sessions::list))
+        .route(
+            "/projects/{project}/sessions/{session}",
+            get(app_sessions::one),
+        )
+        .route("/projects/{project}/versions", get(versions::list))
         .route("/projects/{project}/export/{table}", get(exports::csv))
         .route("/projects/{project}/report", get(exports::report))
         .route("/projects/{project}/books", get(books::get))
-        .route("/projects/{project}/spans/inside", get(traces::inside_span))
+        .route(
+            "/projects/{project}/spans/inside",
+            get(inside_spans::inside_span),
+        )
+        .route(
+            "/projects/{project}/spans/packages",
+            get(packages::time_by_package),
+        )
 }
 
 /// Channels and their notifications.
@@ -431,43 +484,5 @@ pub fn admin(app: Arc<App>) -> Router {
         .route("/readyz", get(admin::explained_readyz))
         .route("/metrics", get(admin::metrics))
         .fallback(|| async { Problem::not_found() });
-    middleware(routes).with_state(app)
-}
-
-/// Adds every layer, outermost first.
-fn middleware(routes: Router<Arc<App>>) -> Router<Arc<App>> {
-    let stack = ServiceBuilder::new()
-        // A request gets its id before anything is logged about it.
-        .set_x_request_id(MakeRequestUuid)
-        // Keys never reach a log.
-        .sensitive_headers([AUTHORIZATION, COOKIE, device::API_KEY])
-        .layer(
-            TraceLayer::new_for_http()
-                // Metrics count rejected requests. A log line for each would bury the cause.
-                .on_failure(())
-                .make_span_with(DefaultMakeSpan::new().level(Level::DEBUG)),
-        )
-        .propagate_x_request_id()
-        // Browsers must not guess another content type.
-        .layer(SetResponseHeaderLayer::if_not_present(
-            X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        ))
-        // A bug in one request causes a 500 and does not close the connection.
-        .layer(CatchPanicLayer::custom(|_| problem::internal()));
-    routes
-        .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
-        .layer(map_request(linger::drain_unread_body))
-        .layer(map_response(close_after_unread_body))
-        .layer(stack)
-}
-
-/// Closes the connection if the body was not read to its end. The header keeps clients from sending another request on it.
-async fn close_after_unread_body(mut response: Response) -> Response {
-    let unread = [StatusCode::PAYLOAD_TOO_LARGE, StatusCode::REQUEST_TIMEOUT];
-    if unread.contains(&response.status()) {
-        let close = HeaderValue::from_static("close");
-        response.headers_mut().insert(CONNECTION, close);
-    }
-    response
+    layers::around(routes).with_state(app)
 }

@@ -7,6 +7,7 @@ mod app_start;
 mod check;
 mod decode;
 mod frame_window;
+mod functions;
 mod jank;
 mod metric;
 mod modules;
@@ -383,7 +384,10 @@ impl Checked<'_> {
         for_each_signal!(&batch, |_, events| {
             rows::signal_rows(record, &envelope, Events::as_slice(events));
         });
-        let new_stacks = jank::stack_rows(record, &envelope, &batch.janks, context);
+        let functions = functions::stacks(&batch.spans);
+        let stacks = batch.janks.iter().flat_map(jank::stacks).map(Vec::as_slice);
+        let stacks = stacks.chain(functions.iter().map(<[_; 1]>::as_slice));
+        let new_stacks = jank::stack_rows(record, &envelope, stacks, context);
         let counts = BatchCounts {
             accepted: self.tally.total(|one| one.stored),
             rejected: self.tally.total(SignalTally::rejected),

@@ -14,7 +14,7 @@ pub use self::outcome_counts::{OutcomeCounts, ProjectCounts};
 pub use self::upload::{Encoding, NotInflated, Upload};
 
 use crate::clock::{Clock, UnixTime};
-use crate::control::{Access, Caller, Cost, OverQuota};
+use crate::control::{Access, Caller, Cost, OverQuota, RefusedKeys};
 use crate::ingest::{self, Context, Prepared, Refusal, SignalTally, Tally};
 use crate::metrics::IngestMetrics;
 use crate::recent::{Arrival, ArrivedStacks, RecentBatches, RecentNames, RecentStacks};
@@ -40,6 +40,8 @@ pub struct Intake {
     pub arrived_stacks: Arc<ArrivedStacks>,
     pub recent_names: RecentNames,
     pub outcome_counts: OutcomeCounts,
+    /// Keys that were refused, for people who set up an app.
+    pub refused_keys: RefusedKeys,
     pub log: IngestLog,
     pub metrics: IngestMetrics,
     /// Concurrent uploads, by project: fewer than connections, so that polls of the configuration find a connection.

@@ -41,4 +41,4 @@ pub mod test_run;
 mod app;
 
 pub use app::App;
-pub use serve::{Listeners, serve};
+pub use serve::Listeners;

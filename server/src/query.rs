@@ -2,28 +2,52 @@
 //! answer. Screens, exports and alerts all query here, so each number has one definition.
 
 mod answer;
+mod came_back;
 mod chrome;
 mod flame;
+mod group_filter;
 mod inside;
+mod known_versions;
 mod latest_builds;
 mod named_query;
+mod nesting;
+mod packages;
 mod period;
 mod raw_rows;
 mod recorded;
+mod releases;
+mod remembered;
+mod same_age;
 mod sampled;
+mod sessions;
+mod significance;
+mod span_stacks;
+mod traced;
 mod version_numbers;
 mod weighed;
 
 pub use self::answer::{Shape, Steady, Steps, distribution, series};
+pub use self::came_back::came_back;
 pub use self::chrome::chrome_trace;
 pub use self::flame::{FlameNode, WeighedStack, flame, folded, speedscope};
-pub use self::inside::{BaseTimes, Inside, InsideRow, beside, inside};
+pub use self::group_filter::{GroupFilter, GroupStatus};
+pub use self::inside::{BaseTimes, Inside, InsideRow, Looked, inside};
+pub use self::known_versions::{KnownVersions, Version, Versions, later_versions};
 pub use self::latest_builds::{LatestBuild, latest_builds};
-pub use self::named_query::{InvalidQuery, NamedQuery, ResolvedQuery};
+pub use self::named_query::{InvalidQuery, MOST_VALUES, NamedQuery, ResolvedQuery};
+pub use self::packages::{PackageRow, PackageTimes, Packages, packages};
 pub use self::period::{Period, step_of};
 pub use self::raw_rows::{raw_rows, tables};
 pub use self::recorded::{MOST_EVENTS, recorded};
+pub use self::releases::{Release, Releases};
+pub use self::same_age::{FirstSeen, Periods};
 pub use self::sampled::sampled_sessions;
+pub use self::sessions::{
+    SessionPage, SessionPart, SessionPlace, SessionSearch, Timeline, sessions, timeline,
+};
+pub use self::significance::{SIGNIFICANCE, Significance, significance, strata_of};
+pub use self::span_stacks::{SpanStack, span_stacks};
+pub use self::traced::{ExampleCall, PerTraced};
 pub use self::version_numbers::{Numbers, numbers_of_versions};
 pub use self::weighed::{JankStack, Weighed};
 

@@ -105,24 +105,8 @@ pub enum Then {
     End,
 }
 
-/// Runs a server until `shutdown`, or until a required task fails. Acknowledged batches are never lost, however the server ends.
-pub async fn serve(
-    shared: &Shared,
-    settings: &Serve,
-    listeners: Listeners,
-    clock: Clock,
-    shutdown: CancellationToken,
-) -> anyhow::Result<()> {
-    let surroundings = Surroundings {
-        listeners,
-        clock,
-        shutdown,
-    };
-    let nothing = |_| std::future::ready(Ok(Then::Serve));
-    serve_after(shared, settings, surroundings, nothing).await
-}
-
-/// Runs a server like [`serve`]. Runs `prepare` after everything else has started, but before the listeners accept requests.
+/// Runs a server until its shutdown, or until a required task fails. Acknowledged batches are never lost, however the server
+/// ends. Runs `prepare` after everything else has started, but before the listeners accept requests.
 pub async fn serve_after<P, F>(
     shared: &Shared,
     settings: &Serve,
@@ -255,6 +239,7 @@ async fn open(
     };
     let intake = intake::open(settings, parts)?;
     let clickhouse = ClickHouse::away(&shared.clickhouse_database);
+    let versions = crate::query::KnownVersions::new(clickhouse.clone());
     let inputs = notifier::NotifierInputs {
         control: control.clone(),
         secret: Arc::clone(&secret),
@@ -282,6 +267,8 @@ async fn open(
         audit: Arc::new(AuditBoard::default()),
         intake: Arc::new(intake),
         log,
+        releases: crate::query::Releases::new(clickhouse.clone(), versions.clone()),
+        versions,
         clickhouse,
         retention: settings.keep.retention(),
         metrics,
@@ -466,10 +453,8 @@ pub(crate) async fn control_database(shared: &Shared, tasks: &Tasks) -> anyhow::
         Some(url) => url.reveal().to_owned(),
         None => {
             make_data_dir(shared)?;
-            format!(
-                "sqlite:{}",
-                shared.data_dir.join("control.sqlite").display()
-            )
+            let path = shared.data_dir.join("control.sqlite");
+            format!("sqlite:{}", path.display())
         }
     };
     Control::open(&url, tasks)

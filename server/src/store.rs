@@ -14,8 +14,10 @@ mod embedded;
 mod erase;
 mod fold;
 mod former_groups;
+mod function_names;
 mod holds;
 mod installs;
+mod jank_groups;
 mod learn;
 mod ledger;
 mod log;
@@ -49,6 +51,7 @@ pub use self::embedded::{
     EmbeddedEngine, EngineFile, EnginePasswords, EngineSettings, StartedEngine,
 };
 pub use self::erase::{ErasureScope, Found, Mutation, Subject, tables_of_installs};
+pub use self::function_names::FunctionName;
 pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall};
 pub use self::log::{IngestLog, LogError, LogRecords, LogSettings};
 pub use self::migrations::migrate;

@@ -20,7 +20,7 @@ pub use self::store::{StoreError, SymbolStore};
 pub use self::symbolicator::{ReadableStack, Symbolicator};
 pub use self::unused_files::{SweepError, delete_unused_files};
 
-/// The size of a chunk before compression, as upload tools are told.
+/// The chunk size before compression, which the server announces to upload tools.
 pub const CHUNK_BYTES: usize = 8 << 20;
 /// The maximum size of a symbol file. Debug files of browsers are this large.
 pub const MAX_FILE_BYTES: u64 = 2 << 30;

@@ -1,31 +1,35 @@
-//! The items that `#[traced]` accepts: a function, or an `impl` block and its methods.
+//! The items that `#[traced]` accepts: a function, an `impl` block with its methods, or a module with its functions and blocks.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::visit_mut::VisitMut;
+use syn::visit_mut::{VisitMut, visit_path_mut};
 use syn::{
-    AssocType, Attribute, Error, ImplItem, ImplItemFn, Item, ItemImpl, Result, ReturnType, Type,
+    AssocType, Attribute, Block, Error, FnArg, ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, Path,
+    Result, ReturnType, Signature, Type,
 };
 
+use crate::module::traced_module;
 use crate::options::Options;
 use crate::signature::tidy;
-use crate::span::{Function, trace};
+use crate::span::{Function, Owner, trace};
 
 /// Adds spans to an item.
 pub(crate) fn traced(options: Options, item: Item) -> Result<TokenStream> {
     match item {
         Item::Fn(mut function) => {
             if options.skip.is_none() {
-                let traced = Function {
-                    signature: &function.sig,
-                    type_name: None,
-                    options,
-                };
-                trace(&traced, &mut function.block)?;
+                traced_function(options, &mut function)?;
             }
             Ok(function.into_token_stream())
         }
-        Item::Impl(block) => traced_impl(&options, block),
+        Item::Impl(mut block) => {
+            traced_impl(&options, &mut block, Constants::AreErrors)?;
+            Ok(block.into_token_stream())
+        }
+        Item::Mod(mut module) => {
+            traced_module(&options, &mut module)?;
+            Ok(module.into_token_stream())
+        }
         Item::Trait(item) => Err(Error::new_spanned(
             item.ident,
             "a trait cannot be traced: put `#[unjank::traced]` on the `impl` blocks of the trait, or on its methods that have a body",
@@ -36,49 +40,135 @@ pub(crate) fn traced(options: Options, item: Item) -> Result<TokenStream> {
         )),
         other => Err(Error::new_spanned(
             other,
-            "`#[unjank::traced]` goes on functions, methods and `impl` blocks",
+            "`#[unjank::traced]` goes on functions, methods, `impl` blocks and modules",
         )),
     }
 }
 
-fn traced_impl(options: &Options, mut block: ItemImpl) -> Result<TokenStream> {
+/// Adds a span to a function, or to a method that is traced without its `impl` block.
+pub(crate) fn traced_function(options: Options, function: &mut ItemFn) -> Result<()> {
+    let is_method = options.method.is_some() || names_self(&function.sig, &function.block);
+    let traced = Function {
+        signature: &function.sig,
+        owner: if is_method {
+            Owner::SelfType
+        } else {
+            Owner::Module
+        },
+        options,
+    };
+    trace(&traced, &mut function.block)
+}
+
+/// What happens to functions that cannot be traced because they also run at build time.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Constants {
+    AreErrors,
+    AreSkipped,
+}
+
+/// Rejects arguments that make sense for a single function only.
+pub(crate) fn refuse_single(options: &Options) -> Result<()> {
     if let Some(name) = &options.name {
-        let problem = "`name` is for single functions: put it on one of the methods";
+        let problem = "`name` is for single functions: put it on one of the functions inside";
         return Err(Error::new_spanned(name, problem));
     }
-    for (word, place) in [("init", options.init), ("skip", options.skip)] {
+    let words = [
+        ("init", options.init),
+        ("method", options.method),
+        ("skip", options.skip),
+    ];
+    for (word, place) in words {
         if let Some(place) = place {
-            let problem = format!("`{word}` is for single functions: put it on one of the methods");
+            let problem =
+                format!("`{word}` is for single functions: put it on one of the functions inside");
             return Err(Error::new(place, problem));
         }
     }
+    Ok(())
+}
+
+/// Adds spans to the methods of a block.
+pub(crate) fn traced_impl(
+    options: &Options,
+    block: &mut ItemImpl,
+    constants: Constants,
+) -> Result<()> {
+    refuse_single(options)?;
     let type_name = type_name(&block.self_ty);
     for item in &mut block.items {
         if let ImplItem::Fn(method) = item {
-            traced_method(options, &type_name, method)?;
+            traced_method(options, &type_name, method, constants)?;
         }
     }
-    Ok(block.into_token_stream())
+    Ok(())
 }
 
-fn traced_method(of_block: &Options, type_name: &str, method: &mut ImplItemFn) -> Result<()> {
-    let mut options = Options::default();
-    if let Some(at) = method.attrs.iter().position(is_ours) {
-        options = Options::parse(&method.attrs.remove(at))?;
-    }
-    if options.skip.is_some() {
+fn traced_method(
+    of_block: &Options,
+    type_name: &str,
+    method: &mut ImplItemFn,
+    constants: Constants,
+) -> Result<()> {
+    let own = own_options(&mut method.attrs)?;
+    let skips = constants == Constants::AreSkipped && method.sig.constness.is_some();
+    if own.is_none() && skips || own.as_ref().is_some_and(|own| own.skip.is_some()) {
         return Ok(());
-    }
-    options.tags.extend(of_block.tags.iter().cloned());
-    if returns_result(&method.sig.output) {
-        options.err = options.err.or(of_block.err);
     }
     let traced = Function {
         signature: &method.sig,
-        type_name: Some(type_name),
-        options,
+        owner: Owner::Named(type_name),
+        options: merged(own.unwrap_or_default(), of_block, &method.sig),
     };
     trace(&traced, &mut method.block)
+}
+
+/// Takes the arguments of our own attribute off an item inside a traced one.
+pub(crate) fn own_options(attributes: &mut Vec<Attribute>) -> Result<Option<Options>> {
+    let Some(at) = attributes.iter().position(is_ours) else {
+        return Ok(None);
+    };
+    Options::parse(&attributes.remove(at)).map(Some)
+}
+
+/// Adds what a function inherits from the item around it.
+pub(crate) fn merged(mut own: Options, around: &Options, signature: &Signature) -> Options {
+    own.tags.extend(around.tags.iter().cloned());
+    if returns_result(&signature.output) {
+        own.err = own.err.or(around.err);
+    }
+    own
+}
+
+/// Returns whether a function has a receiver or uses `Self`, so that it has to be a method.
+fn names_self(signature: &Signature, body: &Block) -> bool {
+    if signature
+        .inputs
+        .iter()
+        .any(|one| matches!(one, FnArg::Receiver(_)))
+    {
+        return true;
+    }
+    let mut search = SelfSearch(false);
+    search.visit_signature_mut(&mut signature.clone());
+    search.visit_block_mut(&mut body.clone());
+    search.0
+}
+
+/// Whether code uses `Self`.
+struct SelfSearch(bool);
+
+impl VisitMut for SelfSearch {
+    fn visit_path_mut(&mut self, path: &mut Path) {
+        self.0 |= path
+            .segments
+            .first()
+            .is_some_and(|first| first.ident == "Self");
+        visit_path_mut(self, path);
+    }
+
+    // Items inside a function have a `Self` of their own.
+    fn visit_item_mut(&mut self, _: &mut Item) {}
 }
 
 /// `#[traced]` or `#[unjank::traced]`.

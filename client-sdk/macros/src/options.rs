@@ -14,9 +14,10 @@ pub(crate) struct Options {
     pub(crate) init: Option<Span>,
     pub(crate) err: Option<Span>,
     pub(crate) skip: Option<Span>,
+    pub(crate) method: Option<Span>,
 }
 
-const KNOWN: &str = "`traced` accepts `name = \"…\"`, `tag = \"…\"`, `tags(\"…\", \"…\")`, `init`, `err` and `skip`";
+const KNOWN: &str = "`traced` accepts `name = \"…\"`, `tag = \"…\"`, `tags(\"…\", \"…\")`, `init`, `err`, `method` and `skip`";
 
 impl Parse for Options {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
@@ -56,6 +57,7 @@ impl Options {
             }
             (Some("init"), Meta::Path(path)) => self.init = Some(path.span()),
             (Some("err"), Meta::Path(path)) => self.err = Some(path.span()),
+            (Some("method"), Meta::Path(path)) => self.method = Some(path.span()),
             (Some("skip"), Meta::Path(path)) => self.skip = Some(path.span()),
             (_, other) => return Err(Error::new_spanned(other, KNOWN)),
         }
@@ -63,7 +65,8 @@ impl Options {
     }
 
     fn has_more_than_skip(&self) -> bool {
-        self.name.is_some() || !self.tags.is_empty() || self.init.is_some() || self.err.is_some()
+        let words = [self.init, self.err, self.method];
+        self.name.is_some() || !self.tags.is_empty() || words.iter().any(Option::is_some)
     }
 }
 

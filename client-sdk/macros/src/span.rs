@@ -11,9 +11,19 @@ use crate::signature::signature_text;
 /// A function to trace.
 pub(crate) struct Function<'f> {
     pub(crate) signature: &'f Signature,
-    /// The type of the `impl` block that contains it.
-    pub(crate) type_name: Option<&'f str>,
+    pub(crate) owner: Owner<'f>,
     pub(crate) options: Options,
+}
+
+/// What a function belongs to.
+#[derive(Clone, Copy)]
+pub(crate) enum Owner<'f> {
+    /// The module: it is a free function.
+    Module,
+    /// A type whose name is known here, because the `impl` block is.
+    Named(&'f str),
+    /// A type that only the compiler knows, as `Self`.
+    SelfType,
 }
 
 /// Rewrites the body so that every call records a span.
@@ -54,23 +64,25 @@ impl Function<'_> {
         // The line of the function rather than of the attribute, which may be on an `impl` block.
         let place = function.span();
         let module = quote_spanned! {place=> ::core::module_path!() };
-        let class = match self.type_name {
-            Some(of) => quote! { ::core::concat!(#module, "::", #of) },
-            None => module.clone(),
+        let class = match self.owner {
+            Owner::Named(of) => quote! { ::core::concat!(#module, "::", #of) },
+            Owner::Module | Owner::SelfType => module.clone(),
         };
-        let (kind, made) = match (options.init, self.type_name) {
-            (None, _) => (quote! { Method }, None),
-            (Some(_), of) => (quote! { Init }, of),
+        let kind = match options.init {
+            Some(_) => quote! { Init },
+            None => quote! { Method },
         };
         let text = function.to_string();
         let text = text.trim_start_matches("r#");
-        let name = match (&options.name, made, self.type_name) {
+        let name = match (&options.name, options.init, self.owner) {
             (Some(name), ..) => quote! { #name },
-            (None, Some(_), _) => class.clone(),
-            (None, None, Some(of)) => {
+            (None, Some(_), Owner::Named(_)) => class.clone(),
+            (None, None, Owner::Named(of)) => {
                 quote! { ::core::concat!(#module, "::", #of, "::", #text) }
             }
-            (None, None, None) => quote! { ::core::concat!(#module, "::", #text) },
+            (None, _, Owner::Module | Owner::SelfType) => {
+                quote! { ::core::concat!(#module, "::", #text) }
+            }
         };
         let signature = signature_text(self.signature);
         let tags = &options.tags;
@@ -78,8 +90,8 @@ impl Function<'_> {
             quote_spanned! {place=> ::core::file!() },
             quote_spanned! {place=> ::core::line!() },
         );
-        quote! {{
-            static CALLSITE: ::unjank::Callsite = ::unjank::Callsite {
+        let callsite = quote! {
+            ::unjank::Callsite {
                 name: #name,
                 class: #class,
                 function: #signature,
@@ -87,8 +99,24 @@ impl Function<'_> {
                 line: #line,
                 tags: &[#(#tags),*],
                 kind: ::unjank::protocol::SpanKind::#kind,
-            };
-            &CALLSITE
+            }
+        };
+        if !matches!(self.owner, Owner::SelfType) {
+            return quote! {{
+                static CALLSITE: ::unjank::Callsite = #callsite;
+                &CALLSITE
+            }};
+        }
+        // The last part of the name, unless the name is given or is that of the type.
+        let method = match (&options.name, options.init) {
+            (None, None) => quote! { ::core::option::Option::Some(#text) },
+            _ => quote! { ::core::option::Option::None },
+        };
+        let renamed = options.name.is_none();
+        quote! {{
+            static CALLSITE: ::unjank::MethodCallsite =
+                ::unjank::MethodCallsite::new(#callsite, #renamed, #method);
+            CALLSITE.of::<Self>()
         }}
     }
 

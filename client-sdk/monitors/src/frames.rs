@@ -25,7 +25,7 @@ mod window;
 use unjank_protocol::FrameWindow;
 use unjank_protocol::config::Frames;
 
-use self::window::Window;
+use self::window::{FROZEN_US, Window};
 use crate::{Scene, Uptime};
 
 /// Tolerance for exceeding the budget, in microseconds: the times of refreshes and of frame ends are read in different places and
@@ -63,7 +63,33 @@ pub struct FrameMeter {
     dropping: bool,
     drawn_in_a_row: u64,
     last_tick: Option<Uptime>,
-    drawn: u64,
+    totals: FrameTotals,
+}
+
+/// Frames since a meter was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameTotals {
+    /// Drawn frames.
+    pub drawn: u64,
+    /// Whole frame budgets that passed without a frame while the display was active.
+    pub dropped: u64,
+    /// Frames that took longer than their budget.
+    pub slow: u64,
+    /// Frames that took longer than 700 ms.
+    pub frozen: u64,
+    /// How long frames were wanted, in microseconds: frames per second are frames per active second, because a still screen needs
+    /// none.
+    pub active_us: u64,
+}
+
+impl FrameTotals {
+    #[inline]
+    fn add(&mut self, took: u64, over: u64, (active, dropped): (u64, u64)) {
+        self.active_us = self.active_us.saturating_add(active);
+        self.dropped = self.dropped.saturating_add(dropped);
+        self.slow = self.slow.saturating_add(u64::from(over > 0));
+        self.frozen = self.frozen.saturating_add(u64::from(took > FROZEN_US));
+    }
 }
 
 impl FrameMeter {
@@ -83,7 +109,7 @@ impl FrameMeter {
             dropping: false,
             drawn_in_a_row: 0,
             last_tick: None,
-            drawn: 0,
+            totals: FrameTotals::default(),
         };
         meter.set_config(config);
         meter.set_refresh_hz(refresh_hz);
@@ -138,7 +164,7 @@ impl FrameMeter {
         }
         let from = vsync.max(self.shown);
         let ended = self.end_if_over(from);
-        self.drawn = self.drawn.saturating_add(1);
+        self.totals.drawn = self.totals.drawn.saturating_add(1);
         self.count(took, from, shown.micros_since(from));
         self.shown = self.shown.max(shown);
         ended
@@ -189,10 +215,10 @@ impl FrameMeter {
         self.last_tick = None;
     }
 
-    /// Returns the number of frames reported since the meter was created.
+    /// Returns the frames since the meter was created.
     #[must_use]
-    pub fn drawn(&self) -> u64 {
-        self.drawn
+    pub fn totals(&self) -> FrameTotals {
+        self.totals
     }
 
     /// Ends a window whose time is over although no frame has come since. Call it regularly; otherwise the window ends with the
@@ -249,6 +275,7 @@ impl FrameMeter {
         }
         let over = took.saturating_sub(budget);
         let over = if over > JITTER_US { over } else { 0 };
+        self.totals.add(took, over, (active, dropped));
         let window = self.window.get_or_insert_with(|| Window::new(from));
         window.add(took, over, self.refresh_hz);
         window.add_dropped(dropped, jank_us);

@@ -23,6 +23,7 @@
 //! | [`app_start`]: [`AppStartTimer`] | `app_start` | the process, its first screen, its first draw |
 //! | [`recompositions`]: [`Recompositions`] | `recomposition` | redraws of UI functions |
 //! | [`metrics_window`]: [`MetricWindows`] | `metric` | samples of monitors |
+//! | [`last_values`]: [`LastValues`] | part of `metric` | all values of metrics |
 //!
 //! ```
 //! use unjank_monitors::{FrameMeter, Scene, Uptime};
@@ -50,6 +51,7 @@
 
 pub mod app_start;
 pub mod frames;
+pub mod last_values;
 pub mod loop_clock;
 pub mod metrics_window;
 mod names;
@@ -62,9 +64,11 @@ pub mod traffic;
 pub mod uptime;
 
 pub use app_start::{AppStartTimer, start_kind};
-pub use frames::FrameMeter;
+
+pub use frames::{FrameMeter, FrameTotals};
+pub use last_values::LastValues;
 pub use loop_clock::{FinishedMessage, LoopClock};
-pub use metrics_window::MetricWindows;
+pub use metrics_window::{MetricWindows, Series};
 pub use names::bounded;
 pub use page_loads::{PageId, PageLoads, RequestId};
 pub use recompositions::Recompositions;

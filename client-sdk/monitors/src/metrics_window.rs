@@ -7,8 +7,33 @@ use unjank_protocol::{Attributes, Metric, Text};
 
 use crate::{Scene, Uptime, bounded};
 
-/// Maximum number of metrics at the same time.
+/// Maximum number of metrics at the same time, counted with their attributes.
 const METRICS: usize = 64;
+/// Maximum number of attributes of a sample.
+const ATTRIBUTES: usize = 8;
+
+/// What samples are aggregated by.
+#[derive(Clone, Copy, Debug)]
+pub struct Series<'a> {
+    /// The name of the monitor in the remote configuration.
+    pub monitor: &'a str,
+    /// The name of the metric, cut at 1 KiB.
+    pub metric: &'a str,
+    /// Names and values of attributes: at most 8, in any order; further ones are ignored. Each text is cut at 1 KiB.
+    pub attributes: &'a [(&'a str, &'a str)],
+}
+
+impl<'a> Series<'a> {
+    /// Returns the attributes within their limits, by name.
+    fn bounded_attributes(&self) -> Vec<(&'a str, &'a str)> {
+        let few = self.attributes.iter().take(ATTRIBUTES);
+        let mut attributes: Vec<_> = few
+            .map(|(name, value)| (bounded(name), bounded(value)))
+            .collect();
+        attributes.sort_unstable();
+        attributes
+    }
+}
 
 /// Aggregates samples. After each interval of its monitor, a metric becomes one event with the mean as its `value`, and with
 /// `min`, `max` and `count`. A single sample is sent unchanged, without these three.
@@ -41,6 +66,7 @@ pub struct MetricWindows {
 struct Open {
     monitor: String,
     metric: String,
+    attributes: Vec<(String, String)>,
     began: Uptime,
     last: Uptime,
     min: f64,
@@ -86,7 +112,8 @@ impl MetricWindows {
         ended
     }
 
-    /// Adds a sample of `metric` from `monitor`. The name is cut at 1 KiB. Returns the previous interval if it is over.
+    /// Adds a sample of `metric` from `monitor`, without attributes. The name is cut at 1 KiB. Returns the previous interval if it is
+    /// over.
     #[must_use]
     pub fn sample(
         &mut self,
@@ -95,15 +122,37 @@ impl MetricWindows {
         value: f64,
         now: Uptime,
     ) -> Option<Metric<'static>> {
-        let interval = *self.monitors.get(monitor)?;
-        let metric = bounded(metric);
+        let series = Series {
+            monitor,
+            metric,
+            attributes: &[],
+        };
+        self.sample_of(series, value, now)
+    }
+
+    /// Adds a sample of a series. Samples with different attributes are aggregated apart. Returns the previous interval if it is over.
+    #[must_use]
+    pub fn sample_of(
+        &mut self,
+        series: Series<'_>,
+        value: f64,
+        now: Uptime,
+    ) -> Option<Metric<'static>> {
+        let interval = *self.monitors.get(series.monitor)?;
         if !value.is_finite() {
             self.dropped = self.dropped.saturating_add(1);
             return None;
         }
-        let is_it = |open: &Open| open.metric == metric && open.monitor == monitor;
+        let (metric, attributes) = (bounded(series.metric), series.bounded_attributes());
+        let is_it = |open: &Open| {
+            let known = open.attributes.iter();
+            let known = known.map(|(name, value)| (name.as_str(), value.as_str()));
+            open.metric == metric
+                && open.monitor == series.monitor
+                && known.eq(attributes.iter().copied())
+        };
         let Some(position) = self.open.iter().position(is_it) else {
-            self.open(monitor, metric, value, now);
+            self.open(Open::new(series.monitor, metric, attributes), value, now);
             return None;
         };
         let open = self.open.get_mut(position)?;
@@ -112,7 +161,7 @@ impl MetricWindows {
             return None;
         }
         let ended = self.open.swap_remove(position);
-        self.open(monitor, metric, value, now);
+        self.open(Open::new(series.monitor, metric, attributes), value, now);
         Some(ended.event(now, interval, &self.scene))
     }
 
@@ -135,20 +184,19 @@ impl MetricWindows {
         std::mem::take(&mut self.dropped)
     }
 
-    fn open(&mut self, monitor: &str, metric: &str, value: f64, now: Uptime) {
+    fn open(&mut self, open: Open, value: f64, now: Uptime) {
         if self.open.len() >= METRICS {
             self.dropped = self.dropped.saturating_add(1);
             return;
         }
         self.open.push(Open {
-            monitor: monitor.to_owned(),
-            metric: metric.to_owned(),
             began: now,
             last: now,
             min: value,
             max: value,
             mean: value,
             count: 1,
+            ..open
         });
     }
 
@@ -170,6 +218,24 @@ impl MetricWindows {
 }
 
 impl Open {
+    /// Creates an interval without samples.
+    fn new(monitor: &str, metric: &str, attributes: Vec<(&str, &str)>) -> Self {
+        let attributes = attributes.into_iter();
+        Self {
+            monitor: monitor.to_owned(),
+            metric: metric.to_owned(),
+            attributes: attributes
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+            began: Uptime::default(),
+            last: Uptime::default(),
+            min: 0.0,
+            max: 0.0,
+            mean: 0.0,
+            count: 0,
+        }
+    }
+
     fn add(&mut self, value: f64, now: Uptime) {
         self.last = now;
         self.count = self.count.saturating_add(1);
@@ -199,7 +265,12 @@ impl Open {
             page: scene.page_text(),
             uptime_ms: end.as_millis(),
             network: scene.network,
-            attributes: Attributes::default(),
+            attributes: Attributes(
+                self.attributes
+                    .into_iter()
+                    .map(|(name, value)| (Text::from(name), Text::from(value)))
+                    .collect(),
+            ),
             sample_rate: 1.0,
         }
     }

@@ -16,13 +16,16 @@
 //!
 //! If a message turns out to be long only after it has ended (because the watchdog was late), it is reported without a stack: a
 //! stack captured after the stall would blame unrelated code.
+//!
+//! A stall for which no stack was requested says why (`stack_missing`).
 
 mod rule;
+mod rules;
 
 use unjank_protocol::config::Janks;
-use unjank_protocol::{Jank, JankKind, JankStrategy, Text};
+use unjank_protocol::{Jank, JankEnd, JankKind, JankStrategy, Text};
 
-use self::rule::Rule;
+use self::rules::Rules;
 use crate::uptime::{millis, millis_u32};
 use crate::{LoopClock, Scene, Uptime};
 
@@ -65,7 +68,7 @@ pub struct FinishedStall {
     pub began: Uptime,
     /// How many stacks were requested.
     pub requested: u32,
-    /// The event; `thread`, `stack`, `samples` and `run_log` are empty.
+    /// The event; `thread`, `stack`, `samples` and `run_log` are empty. If no stack was requested, `stack_missing` says why.
     pub jank: Jank<'static>,
 }
 
@@ -96,7 +99,7 @@ pub struct Watched {
 /// ```
 #[derive(Debug)]
 pub struct StallWatch {
-    rules: Vec<Rule>,
+    rules: Rules,
     anr_ms: u32,
     max_frames: u32,
     max_stacks: u32,
@@ -116,6 +119,8 @@ struct Current {
     held: Option<(JankStrategy, Scene)>,
     requested: u32,
     next_sample: Uptime,
+    /// Whether a stack was due, and those of the session were used up.
+    refused: bool,
 }
 
 impl StallWatch {
@@ -123,7 +128,7 @@ impl StallWatch {
     #[must_use]
     pub fn new(config: &Janks, samples: Samples, scene: Scene) -> Self {
         let mut watch = Self {
-            rules: Vec::new(),
+            rules: Rules::default(),
             anr_ms: 0,
             max_frames: 0,
             max_stacks: 0,
@@ -138,18 +143,11 @@ impl StallWatch {
         watch
     }
 
-    /// Applies settings, clamped to the protocol's ranges; strategies after the 16th are ignored. A strategy that stays keeps its
+    /// Applies settings, clamped to the protocol's ranges; strategies after the 16th of a list, and
+    /// overrides after the 16th, are ignored. A strategy that stays keeps its
     /// counts, and a stall in progress keeps the strategy that fired.
     pub fn set_config(&mut self, config: &Janks) {
-        let mut before = std::mem::take(&mut self.rules);
-        for strategy in config.strategies.iter().take(16) {
-            let fresh = Rule::new(*strategy);
-            let known = before
-                .iter()
-                .position(|rule| rule.strategy == fresh.strategy);
-            let rule = known.map(|position| before.swap_remove(position));
-            self.rules.push(rule.unwrap_or(fresh));
-        }
+        self.rules.set_config(config);
         self.anr_ms = config.anr_ms.clamp(1_000, 60_000);
         self.max_frames = config.stack_depth.clamp(1, 128);
         self.max_stacks = config.max_stacks_per_session.min(1_000);
@@ -192,6 +190,7 @@ impl StallWatch {
         let spent = self.stacks >= self.max_stacks
             || (further && self.further_stacks >= self.max_stacks / 2)
             || current.requested >= self.samples.per_stall;
+        current.refused |= spent && !further;
         if spent || now < current.next_sample {
             return None;
         }
@@ -233,8 +232,11 @@ impl StallWatch {
     pub fn shortest_us(&self) -> u64 {
         let held = self.current.as_ref().and_then(|now| now.held.as_ref());
         let held = held.map(|(strategy, _)| strategy.threshold_ms);
-        let rules = self.rules.iter().map(|rule| rule.strategy.threshold_ms);
-        let shortest = rules.chain(held).fold(self.anr_ms, u32::min);
+        let shortest = self
+            .rules
+            .thresholds()
+            .chain(held)
+            .fold(self.anr_ms, u32::min);
         u64::from(shortest).saturating_mul(1_000)
     }
 
@@ -247,8 +249,7 @@ impl StallWatch {
             return shortest;
         };
         let lasted = now.micros_since(began);
-        let thresholds = self.rules.iter().map(|rule| rule.strategy.threshold_ms);
-        let thresholds = thresholds.chain([self.anr_ms]);
+        let thresholds = self.rules.thresholds().chain([self.anr_ms]);
         let next = thresholds
             .map(|threshold_ms| u64::from(threshold_ms).saturating_mul(1_000))
             .filter_map(|threshold| threshold.checked_sub(lasted))
@@ -271,9 +272,10 @@ impl StallWatch {
             held: None,
             requested: 0,
             next_sample: began,
+            refused: false,
         });
         let lasted = now.micros_since(began);
-        for rule in &mut self.rules {
+        for rule in self.rules.of(began, &self.scene.page) {
             if !rule.holds(began, lasted) {
                 continue;
             }
@@ -303,12 +305,14 @@ impl StallWatch {
             page: scene.page_text(),
             start: scene.wall.time(current.began),
             duration_ms: millis(lasted),
+            ended: JankEnd::Finished,
             thread: Text::default(),
             foreground: scene.foreground,
             strategy: *strategy,
             uptime_ms: current.began.as_millis(),
             network: scene.network,
             stack: Vec::new(),
+            stack_missing: self.why_not_requested(current),
             samples: Vec::new(),
             run_log: Vec::new(),
             sample_rate: 1.0,
@@ -319,7 +323,24 @@ impl StallWatch {
             jank,
         })
     }
+
+    /// Returns why no stack of the message was requested; empty if one was.
+    fn why_not_requested(&self, current: &Current) -> Text<'static> {
+        if current.requested > 0 {
+            return Text::default();
+        }
+        match (current.refused, self.max_stacks) {
+            (false, _) => Text::from("the stall was noticed only after its end"),
+            (true, 0) => Text::from(format!("stacks are switched off: {SETTING} is 0")),
+            (true, most) => Text::from(format!(
+                "the stacks of this session were used up: {SETTING} is {most}"
+            )),
+        }
+    }
 }
+
+/// Names the setting that bounds the number of stacks.
+const SETTING: &str = "jank.max_stacks_per_session";
 
 fn higher(one: JankStrategy, other: JankStrategy) -> JankStrategy {
     if other.threshold_ms > one.threshold_ms {

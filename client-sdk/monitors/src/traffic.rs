@@ -1,9 +1,8 @@
 //! Bytes by local natural day, source and network, handed out for upload exactly once.
 //!
 //! # Source
-//! The source is the first entry of `traffic.sources` with a glob that matches the host. A response of one of `web_mime_types`
-//! has the source `web`, whichever host it came from, because a host may serve both an API and pages (Hertz). Everything else is
-//! `other`.
+//! The source is the first entry of `traffic.sources` with a glob that matches the host. A response of another host has the source
+//! `web` if its type is one of `web_mime_types`. Everything else is `other`.
 //!
 //! # Day
 //! The day on the device's own calendar when the request is counted. Whatever happens to the clock or the time zone, a request is

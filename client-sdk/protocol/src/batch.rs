@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::lenient::null_as_default;
+use crate::lenient::{is_default, null_as_default};
 use crate::{Events, Text, Timestamp, for_each_signal};
 
 macro_rules! batch {
@@ -88,6 +88,9 @@ pub struct Resource<'a> {
     /// The distribution channel, such as `play`.
     #[serde(borrow, default)]
     pub channel: Text<'a>,
+    /// What the app runs for: `production`, `test` or `development`. Missing if the device does not say.
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
+    pub mode: Text<'a>,
     /// The operating system, such as `android` or `ios`. Stored in lower case.
     #[serde(borrow, default)]
     pub os_name: Text<'a>,

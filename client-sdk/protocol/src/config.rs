@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use self::collection::{Frames, Janks, Monitor, PageApis, Traffic, TrafficSource, Upload};
+pub use self::collection::{
+    Budget, Frames, JankOverride, Janks, Monitor, PageApis, Traffic, TrafficSource, Upload,
+};
 pub use self::sampling::{Sampling, SpanRate, SpanSampling, Tracing};
 
 /// The schema version that this crate writes. It increases only when a field changes its meaning, not when fields are added.
@@ -39,12 +41,14 @@ settings! {
         jank: Janks = Janks::default(),
         /// When a frame window begins and ends.
         frames: Frames = Frames::default(),
-        /// The enabled monitors by name: `fps`, `cpu`, `memory` and those of the app. At most 64.
+        /// The enabled monitors by name: `fps`, `cpu`, `memory`, `battery` and those of the app. At most 64.
         monitors: BTreeMap<String, Monitor> = collection::monitors(),
         /// The requests that belong to the load of each screen. At most 1,000, each screen once.
         pages: Vec<PageApis> = Vec::new(),
         /// How traffic is grouped by source.
         traffic: Traffic = Traffic::default(),
+        /// How many events the device records per minute.
+        budget: Budget = Budget::default(),
         /// When and how much the device uploads.
         upload: Upload = Upload::default(),
         /// The app's own flags, with any JSON value; `null` means that the flag is not set. At most 1,000.

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::{frames, items, null_as_default};
+use crate::lenient::{frames, is_default, items, null_as_default};
 use crate::signals::{is_whole, whole};
-use crate::{JankKind, Network, Text, Timestamp};
+use crate::{JankEnd, JankKind, Network, Text, Timestamp};
 
 /// A stall: the main loop was blocked. Contains the stack that was captured meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct Jank<'a> {
     /// The duration in milliseconds: 0 to 24 h.
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "is_finished")]
+    pub ended: JankEnd,
     /// The blocked thread.
     #[serde(borrow, default)]
     pub thread: Text<'a>,
@@ -39,6 +42,9 @@ pub struct Jank<'a> {
     /// The stack of the blocked thread, innermost frame first; at most 128 frames.
     #[serde(borrow, default, deserialize_with = "frames")]
     pub stack: Vec<Frame<'a>>,
+    /// Why `stack` is empty, as a sentence without an initial capital; empty if there is a stack or the reason is unknown.
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
+    pub stack_missing: Text<'a>,
     /// More stacks of the same stall, at most 64.
     #[serde(
         borrow,
@@ -59,6 +65,11 @@ pub struct Jank<'a> {
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_finished(end: &JankEnd) -> bool {
+    *end == JankEnd::Finished
 }
 
 /// A rule: N stalls longer than T within a period.
@@ -103,16 +114,16 @@ pub struct LogLine<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Frame<'a> {
     /// The fully qualified class; empty in languages without classes.
-    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
     pub class: Text<'a>,
     /// The library, image or package.
-    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
     pub module: Text<'a>,
     /// The function.
-    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
     pub function: Text<'a>,
     /// The source file.
-    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
     pub file: Text<'a>,
     /// The line, from 1; 0 or less if unknown (the JVM reports -2 for native methods).
     #[serde(
@@ -125,18 +136,18 @@ pub struct Frame<'a> {
     #[serde(
         default,
         deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
+        skip_serializing_if = "is_default"
     )]
     pub native: bool,
     /// The column, from 1; 0 if unknown. For Hermes bytecode, the line is 1 and the column is the offset of the bytecode plus 1.
     #[serde(
         default,
         deserialize_with = "null_as_default",
-        skip_serializing_if = "is_zero"
+        skip_serializing_if = "is_default"
     )]
     pub column: u32,
     /// The id of the build, for symbolication: hexadecimal, see [`Module::build_id`](crate::Module::build_id).
-    #[serde(borrow, default, skip_serializing_if = "is_empty")]
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
     pub build_id: Text<'a>,
     /// The offset of the instruction in the image, in bytes. For a caller, one byte before the return address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,30 +162,10 @@ pub struct Frame<'a> {
     pub address: Option<u64>,
 }
 
-fn is_empty(text: &Text<'_>) -> bool {
-    text.as_str().is_empty()
-}
-
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde calls it with a reference"
 )]
 fn is_unknown(line: &i64) -> bool {
     *line <= 0
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
-fn is_false(flag: &bool) -> bool {
-    !*flag
 }

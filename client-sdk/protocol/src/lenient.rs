@@ -19,6 +19,11 @@ where
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// Values that say nothing are not written: they are what a missing field is read as.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// A list that never holds more than `MOST` + 1 items, however many are sent. Items after those are skipped and take no memory.
 /// The extra item shows that the list was longer. `null` is read as an empty list.
 #[derive(Clone, Debug, PartialEq, Eq)]

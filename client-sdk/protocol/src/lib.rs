@@ -36,7 +36,7 @@ pub use lenient::{AtMost, Attributes, Histogram};
 pub use limits::Limits;
 pub use module::Module;
 pub use names::{
-    AppStartKind, JankKind, LaunchKind, Network, PageOutcome, Signal, SpanKind, SpanStatus,
+    AppStartKind, JankEnd, JankKind, LaunchKind, Network, PageOutcome, Signal, SpanKind, SpanStatus,
 };
 pub use receipt::{Problem, RateLimit, Receipt, Rejected, RejectedUnlisted};
 pub use signal_list::Events;

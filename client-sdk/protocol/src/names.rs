@@ -118,6 +118,8 @@ names! {
         Ok = "ok",
         /// An error.
         Error = "error",
+        /// The operation was given up before its end.
+        Cancelled = "cancelled",
         /// Not set.
         Unset = "unset",
     }
@@ -161,6 +163,16 @@ names! {
         Jank = "jank",
         /// Application not responding: at least five seconds by default.
         Anr = "anr",
+    }
+}
+
+names! {
+    /// How a block of the main loop ended.
+    JankEnd, absent Finished {
+        /// The loop went on.
+        Finished = "finished",
+        /// The process ended during the block, so the block was longer than its duration says.
+        Killed = "killed",
     }
 }
 

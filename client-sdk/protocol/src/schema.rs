@@ -11,8 +11,8 @@ use utoipa::openapi::{KnownFormat, RefOr, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::{
-    AppStartKind, Attributes, Day, Histogram, JankKind, LaunchKind, Network, PageOutcome, Signal,
-    SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId,
+    AppStartKind, Attributes, Day, Histogram, JankEnd, JankKind, LaunchKind, Network, PageOutcome,
+    Signal, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId,
 };
 
 macro_rules! schemas {
@@ -97,10 +97,11 @@ schemas! {
 }
 
 names! {
-    Signal: "The list of a batch an event stands in:";
-    SpanKind: "What a span stands for:";
+    Signal: "The list of a batch that contains the event:";
+    SpanKind: "The kind of work that a span measures:";
     SpanStatus: "How a span ended:";
     Network: "The network a device was on:";
+    JankEnd: "How a block of the main loop ended:";
     JankKind: "How badly the main loop was blocked:";
     LaunchKind: "Whether a page was loaded for the first time in this process:";
     PageOutcome: "How a page load ended:";

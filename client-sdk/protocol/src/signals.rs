@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::{items, null_as_default};
+use crate::lenient::{is_default, items, null_as_default};
 use crate::{
     AppStartKind, Attributes, Day, Histogram, LaunchKind, Network, PageOutcome, Signal, SpanId,
     SpanKind, SpanStatus, Text, Timestamp, TraceId,
@@ -29,13 +29,13 @@ pub struct Span<'a> {
     /// The id of the span, unique within its trace.
     pub span_id: SpanId,
     /// The id of the enclosing span. The root has none.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub parent_span_id: Option<SpanId>,
     /// The name of the operation, or the fully qualified class and signature of a method.
     #[serde(borrow)]
     pub name: Text<'a>,
     /// The kind of work.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub kind: SpanKind,
     /// The start.
     pub start: Timestamp,
@@ -43,28 +43,46 @@ pub struct Span<'a> {
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000_000i64))]
     pub duration_us: i64,
     /// The thread on which the span began.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
     pub thread: Text<'a>,
     /// Whether it began on the main thread.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "is_default"
+    )]
     pub on_main_thread: bool,
     /// The outcome.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub status: SpanStatus,
     /// The screen at the start.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
     pub page: Text<'a>,
     /// The network at the start.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub network: Network,
     /// Time since the app started, in milliseconds.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "is_default"
+    )]
     pub uptime_ms: u64,
     /// The location in the source code.
-    #[serde(borrow, default, deserialize_with = "null_as_default")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "is_default"
+    )]
     pub code: Code<'a>,
     /// Attributes of the app, at most 64.
-    #[serde(borrow, default, deserialize_with = "null_as_default")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "is_default"
+    )]
     pub attributes: Attributes<'a>,
     /// Log entries during the span, at most 64.
     #[serde(
@@ -85,16 +103,20 @@ pub struct Span<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Code<'a> {
     /// The fully qualified class or module.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
     pub class: Text<'a>,
     /// The function, with its signature in languages with overloading.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
     pub function: Text<'a>,
-    /// The source file.
-    #[serde(borrow, default)]
+    /// The source file. In an obfuscated app `r8-map-id-` and the id of the mapping, as R8 writes it, so that the function becomes readable.
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
     pub file: Text<'a>,
     /// The line, from 1; 0 if unknown.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(
+        default,
+        deserialize_with = "null_as_default",
+        skip_serializing_if = "is_default"
+    )]
     pub line: u32,
 }
 

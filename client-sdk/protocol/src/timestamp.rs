@@ -46,13 +46,26 @@ impl Timestamp {
     }
 }
 
+/// The longest time is `2026-11-20T12:00:00.123456Z`.
+type Buffer = [u8; 32];
+
+impl Timestamp {
+    /// Writes the time as RFC 3339. `None` before the year 0 and after the year 9999.
+    fn rfc_3339(self, buffer: &mut Buffer) -> Option<&str> {
+        let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000).ok()?;
+        // `format_into` returns a length without the digits below the second.
+        let mut rest = buffer.as_mut_slice();
+        time.format_into(&mut rest, &Rfc3339).ok()?;
+        let unused = rest.len();
+        let length = buffer.len().checked_sub(unused)?;
+        str::from_utf8(buffer.get(..length)?).ok()
+    }
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000)
-            .ok()
-            .and_then(|time| time.format(&Rfc3339).ok());
-        match text {
-            Some(text) => f.write_str(&text),
+        match self.rfc_3339(&mut Buffer::default()) {
+            Some(text) => f.write_str(text),
             None => write!(f, "{}us", self.0),
         }
     }
@@ -60,7 +73,10 @@ impl fmt::Display for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        match self.rfc_3339(&mut Buffer::default()) {
+            Some(text) => serializer.serialize_str(text),
+            None => serializer.collect_str(self),
+        }
     }
 }
 

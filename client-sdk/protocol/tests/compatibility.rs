@@ -9,17 +9,20 @@ const BATCH: &str = include_str!("golden/batch_v1.json");
 const FUTURE: &str = include_str!("golden/batch_v1_from_the_future.json");
 const HALF: &str = include_str!("golden/batch_v1_half.json");
 const MODULES: &str = include_str!("golden/batch_v1_modules.json");
+const STACK_MISSING: &str = include_str!("golden/batch_v1_stack_missing.json");
+const MODE: &str = include_str!("golden/batch_v1_mode.json");
 const RECEIPT: &str = include_str!("golden/receipt_v1.json");
 const RATE_LIMITED: &str = include_str!("golden/receipt_v1_held_back.json");
 
-/// Removes values that mean the same as an absent one: `null`, and empty maps, lists and texts.
+/// Removes values that mean the same as an absent one: `null`, empty maps, lists and texts, and the names that say nothing.
 fn without_empty(value: Value) -> Value {
     let means_absent = |value: &Value| match value {
-        Value::Null => true,
+        Value::Null | Value::Bool(false) => true,
         Value::Object(map) => map.is_empty(),
         Value::Array(list) => list.is_empty(),
-        Value::String(text) => text.is_empty(),
-        _ => false,
+        Value::String(text) => ["", "manual", "unset", "unknown"].contains(&&**text),
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Bool(true) => false,
     };
     match value {
         Value::Object(map) => map
@@ -67,6 +70,32 @@ fn every_field_of_a_batch_survives_a_round_trip() {
         &without_empty(serde_json::from_str(BATCH).unwrap()),
         "batch",
     );
+}
+
+#[test]
+fn a_stall_without_a_stack_may_give_the_reason() {
+    let batch: Batch<'_> = serde_json::from_str(STACK_MISSING).unwrap();
+    let reasons: Vec<_> = batch
+        .janks
+        .iter()
+        .map(|jank| jank.stack_missing.as_str())
+        .collect();
+    let replaced = "another part of this process replaced the signal handler";
+    assert_eq!(reasons, [replaced, "", ""]);
+    let written = serde_json::to_value(&batch).unwrap();
+    assert_eq!(written["janks"][0]["stack_missing"], replaced);
+    assert!(written["janks"][1].get("stack_missing").is_none());
+}
+
+#[test]
+fn a_batch_may_say_what_the_app_runs_for() {
+    let test: Batch<'_> = serde_json::from_str(MODE).unwrap();
+    assert_eq!(test.resource.mode.as_str(), "test");
+    let written = serde_json::to_value(&test).unwrap();
+    assert_eq!(written["resource"]["mode"], "test");
+    let silent: Batch<'_> = serde_json::from_str(BATCH).unwrap();
+    let written = serde_json::to_value(&silent).unwrap();
+    assert!(written["resource"].get("mode").is_none());
 }
 
 #[test]

@@ -5,15 +5,26 @@ use unjank_protocol::JankStrategy;
 use unjank_protocol::config::{Document, Monitor, SCHEMA, Upload};
 
 const CONFIG: &str = include_str!("golden/config_v1.json");
+/// The same with every key that was added since.
+const CONFIG_WITH_PHASES: &str = include_str!("golden/config_v1_phases.json");
 const FUTURE: &str = include_str!("golden/config_v1_from_the_future.json");
 
 #[test]
 fn a_document_survives_a_round_trip() {
-    let document: Document = serde_json::from_str(CONFIG).unwrap();
+    let document: Document = serde_json::from_str(CONFIG_WITH_PHASES).unwrap();
     assert_eq!(
         serde_json::to_value(&document).unwrap(),
-        serde_json::from_str::<Value>(CONFIG).unwrap()
+        serde_json::from_str::<Value>(CONFIG_WITH_PHASES).unwrap()
     );
+}
+
+#[test]
+fn a_document_from_before_a_key_existed_has_its_default() {
+    let old: Document = serde_json::from_str(CONFIG).unwrap();
+    let mut new: Document = serde_json::from_str(CONFIG_WITH_PHASES).unwrap();
+    assert_eq!(new.jank.overrides.len(), 2);
+    (new.jank.start_ms, new.jank.overrides) = (10_000, Vec::new());
+    assert_eq!(old, new);
 }
 
 #[test]
@@ -28,7 +39,7 @@ fn an_empty_document_is_the_default() {
 
 #[test]
 fn the_default_document_writes_every_key() {
-    let golden: Value = serde_json::from_str(CONFIG).unwrap();
+    let golden: Value = serde_json::from_str(CONFIG_WITH_PHASES).unwrap();
     let default = serde_json::to_value(Document::default()).unwrap();
     let keys =
         |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use unjank_protocol::{
-    Attributes, Batch, Code, Day, Frame, Histogram, Jank, JankKind, JankStrategy, Metric, Network,
-    Resource, Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId, Traffic,
+    Attributes, Batch, Code, Day, Frame, Histogram, Jank, JankEnd, JankKind, JankStrategy, Metric,
+    Network, Resource, Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId,
+    Traffic,
 };
 use uuid::Uuid;
 
@@ -52,15 +53,16 @@ prop_compose! {
 
 prop_compose! {
     fn jank()(
-        start in timestamp(), duration_ms: i64, page in text(), foreground: bool,
-        strategy in any::<(u32, u32, u32)>(), kind in proptest::sample::select(JankKind::ALL), network in network(),
+        start in timestamp(), duration_ms: i64, page in text(), foreground: bool, stack_missing in text(),
+        strategy in any::<(u32, u32, u32)>(), kind in proptest::sample::select(JankKind::ALL),
+        ended in proptest::sample::select(JankEnd::ALL), network in network(),
         frames in proptest::collection::vec((text(), text(), 0..i64::MAX, any::<bool>(), proptest::option::of(any::<u64>())), 0..4),
     ) -> Jank<'static> {
         let stack = frames.into_iter().map(|(class, function, line, native, offset)| Frame { class, function, line, native, offset, ..Frame::default() });
         Jank {
-            kind, page, start, duration_ms, thread: Text::from("main"), foreground,
+            kind, page, start, duration_ms, ended, thread: Text::from("main"), foreground,
             strategy: JankStrategy { threshold_ms: strategy.0, count: strategy.1, period_ms: strategy.2 },
-            uptime_ms: 1, network, stack: stack.collect(), samples: vec![], run_log: vec![], sample_rate: 1.0,
+            uptime_ms: 1, network, stack: stack.collect(), stack_missing, samples: vec![], run_log: vec![], sample_rate: 1.0,
         }
     }
 }

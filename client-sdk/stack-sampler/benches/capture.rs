@@ -6,7 +6,7 @@
 )]
 
 use std::hint::black_box;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -20,7 +20,11 @@ fn recurse(depth: usize, end: &Receiver<()>) -> usize {
     // Half a KiB per frame, which is a lot.
     let local = black_box([depth; 64]);
     if depth == 0 {
-        return usize::from(end.recv().is_ok());
+        // Runs, so that captures need the signal.
+        while !matches!(end.try_recv(), Err(TryRecvError::Disconnected)) {
+            std::hint::spin_loop();
+        }
+        return depth;
     }
     recurse(depth - 1, end) + black_box(local)[7]
 }

@@ -57,9 +57,13 @@ pub enum CaptureError {
     /// The watched thread has ended.
     #[error("the watched thread has ended")]
     ThreadEnded,
-    /// The thread did not run the handler in time: it blocks the signal, is stopped, or is in the kernel where no signal reaches
-    /// it (such as waiting for an unresponsive disk or file system).
-    #[error("the watched thread did not run the signal handler within {} ms", waited.as_millis())]
+    /// The thread did not run the handler in time: it blocks the signal or gets no processor time. Where waiting threads are not
+    /// read from outside, also if it is stopped, or waits in the kernel where no signal reaches it (such as for an unresponsive
+    /// disk).
+    #[error(
+        "the watched thread did not run the signal handler within {} ms: it may block the signal",
+        waited.as_millis()
+    )]
     Timeout {
         /// How long the sampler waited.
         waited: Duration,

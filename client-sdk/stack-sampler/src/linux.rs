@@ -1,5 +1,11 @@
 //! The sampler for Linux and Android. Only `signal`, `slot` and `thread` contain `unsafe` code.
 
+#[cfg(target_arch = "x86_64")]
+mod blocked;
+#[cfg(target_arch = "x86_64")]
+mod frame_pointer;
+#[cfg(target_arch = "x86_64")]
+mod function_table;
 mod image;
 mod maps;
 mod modules;

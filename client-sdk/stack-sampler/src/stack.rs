@@ -14,9 +14,12 @@ pub struct Stack {
     /// Whether outer frames are missing: beyond the requested depth, beyond the bytes that are copied (256 KiB), or behind a
     /// frame that could not be unwound.
     pub truncated: bool,
-    /// How long the handler ran on the thread. Entering and leaving a handler takes the kernel another 1 to 3 µs.
+    /// Whether a signal interrupted the thread. A thread that waits in the kernel is read from outside if the system permits that.
+    pub interrupted: bool,
+    /// How long the handler ran on the thread; zero without a signal. Entering and leaving a handler takes the kernel another 1 to
+    /// 3 µs.
     pub suspended: Duration,
-    /// How long the thread took to start the handler.
+    /// How long it took until the copy began or, without a signal, until it was complete.
     pub reached_after: Duration,
     /// How long the watching thread took to unwind and symbolize, including reading the memory map.
     pub unwound_in: Duration,

@@ -1,6 +1,7 @@
 //! Batches that the server does not have yet: on disk, or in memory if there is no data directory.
 
 mod disk;
+mod dropping;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use unjank_spool::Seq;
 use uuid::Uuid;
 
 use self::disk::{Disk, Found, Label, OpenFailure, Opened};
+use self::dropping::InFlight;
 use crate::batch::Sealed;
 use crate::clock::{Moment, Setting};
 use crate::losses::{Losses, Reason};
@@ -48,6 +50,7 @@ pub(crate) struct Backlog {
     /// Total size of all waiting batches.
     bytes: u64,
     most_bytes: u64,
+    in_flight: Option<InFlight>,
 }
 
 /// What is known of a batch without reading it.
@@ -84,6 +87,8 @@ struct Closed {
     retry_at: Moment,
     /// It may hold batches of an earlier process.
     unread: bool,
+    /// Another process uses it, or a newer version wrote it.
+    is_foreign: bool,
     /// Consent was withdrawn for its content.
     forgotten: bool,
 }
@@ -120,6 +125,7 @@ impl Backlog {
             failures: 0,
             bytes: 0,
             most_bytes,
+            in_flight: None,
         }
     }
 
@@ -130,10 +136,26 @@ impl Backlog {
             folder: folder.to_owned(),
             retry_at: Moment::now(),
             unread: false,
+            is_foreign: false,
             forgotten: false,
         });
         backlog.reopen(losses);
         backlog
+    }
+
+    /// Whether the folder is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.disk.is_some()
+    }
+
+    /// Whether another process uses the folder, or a newer version wrote it.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.closed.as_ref().is_some_and(|closed| closed.is_foreign)
+    }
+
+    /// Whether no batch would be lost with the process.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.waiting.iter().all(|waiting| waiting.seq().is_some())
     }
 
     /// Tries again to open the folder.
@@ -147,6 +169,7 @@ impl Backlog {
                 self.closed = Some(Closed {
                     retry_at: Moment::now().after(READ_AGAIN),
                     unread: failure == OpenFailure::Disk && disk::may_hold(&closed.folder),
+                    is_foreign: failure == OpenFailure::NotOurs,
                     ..closed
                 });
             }
@@ -251,7 +274,7 @@ impl Backlog {
         if self.has(sealed.batch_id) {
             return;
         }
-        if u32::try_from(sealed.body.len()).is_ok_and(|bytes| bytes > MOST_RECORD - MOST_LABEL) {
+        if is_too_large(&sealed) {
             return self.push_halves(&sealed, losses);
         }
         let label = Label::new(&sealed);
@@ -269,6 +292,14 @@ impl Backlog {
         });
         self.forget_what_is_gone(losses);
         self.forget_what_is_too_much(losses);
+    }
+
+    /// Appends a batch that an earlier process was about to append. If the batch is stored in parts, that process may have been
+    /// killed between two of them: appends the missing ones.
+    pub(crate) fn push_recovered(&mut self, sealed: Sealed, losses: &Losses) {
+        if is_too_large(&sealed) || !self.holds(sealed.batch_id) {
+            self.push(sealed, losses);
+        }
     }
 
     fn push_halves(&mut self, sealed: &Sealed, losses: &Losses) {
@@ -323,47 +354,6 @@ impl Backlog {
         self.trim(losses);
     }
 
-    /// Drops batches whose segment was deleted to make room.
-    fn forget_what_is_gone(&mut self, losses: &Losses) {
-        let Some(disk) = &self.disk else { return };
-        let oldest = disk.log.oldest_seq();
-        let bytes = &mut self.bytes;
-        self.cut.retain(|cut| cut.seq >= oldest);
-        self.waiting.retain(|waiting| {
-            let gone = waiting.seq().is_some_and(|seq| seq < oldest);
-            if gone {
-                *bytes = bytes.saturating_sub(waiting.bytes);
-                losses.add(Signal::Other, Reason::DiskFailed, waiting.lost_before);
-                waiting.label.give_up(Reason::DiskFull, losses);
-            }
-            !gone
-        });
-    }
-
-    /// Drops the oldest batches, on disk or in memory, until the limit is kept.
-    fn forget_what_is_too_much(&mut self, losses: &Losses) {
-        while self.bytes > self.most_bytes && !self.waiting.is_empty() {
-            self.give_up(0, Reason::DiskFull, losses);
-        }
-    }
-
-    /// Drops expired batches. Setting the clock does not age the batches of this process.
-    fn expire(&mut self, longest_us: i64, losses: &Losses) {
-        while let Some(first) = self.waiting.front() {
-            let now = first.setting.now().as_micros();
-            if now.saturating_sub(first.label.sealed_at) <= longest_us {
-                break;
-            }
-            let unread = first.retry_at.is_some();
-            let reason = if unread {
-                Reason::DiskFailed
-            } else {
-                Reason::TooOld
-            };
-            self.give_up(0, reason, losses);
-        }
-    }
-
     /// Returns the oldest readable batch. Counts and skips damaged ones; keeps those that cannot be read now.
     pub(crate) fn first(&mut self, losses: &Losses) -> First {
         let now = Moment::now();
@@ -399,28 +389,6 @@ impl Backlog {
         }
     }
 
-    /// Removes a finished batch. It may already have been dropped to make room.
-    pub(crate) fn done(&mut self, batch_id: Uuid, losses: &Losses) {
-        if let Some(place) = self.place_of(batch_id) {
-            self.remove(place, losses);
-        }
-    }
-
-    fn give_up(&mut self, place: usize, reason: Reason, losses: &Losses) {
-        if let Some(waiting) = self.waiting.get(place) {
-            waiting.label.give_up(reason, losses);
-        }
-        self.remove(place, losses);
-    }
-
-    fn remove(&mut self, place: usize, losses: &Losses) {
-        if let Some(waiting) = self.waiting.remove(place) {
-            self.bytes = self.bytes.saturating_sub(waiting.bytes);
-            losses.add(Signal::Other, Reason::DiskFailed, waiting.lost_before);
-        }
-        self.trim(losses);
-    }
-
     /// Releases the space of finished batches, up to the first record that is still needed.
     fn trim(&mut self, losses: &Losses) {
         let Some(disk) = &self.disk else { return };
@@ -443,18 +411,11 @@ impl Backlog {
             let _failed = disk.trimmer.trim(through).is_err();
         }
     }
+}
 
-    /// Gives up all batches.
-    pub(crate) fn clear(&mut self, losses: &Losses) {
-        while !self.waiting.is_empty() {
-            self.give_up(0, Reason::Disabled, losses);
-        }
-        if let Some(closed) = &mut self.closed {
-            closed.forgotten = true;
-            // What cannot be deleted now is given up when the folder can be opened.
-            let _failed = closed.unread && disk::delete_all(&closed.folder).is_err();
-        }
-    }
+/// Whether a batch does not fit into a record and is stored in parts.
+fn is_too_large(sealed: &Sealed) -> bool {
+    sealed.body.len() as u64 > u64::from(MOST_RECORD - MOST_LABEL)
 }
 
 impl From<Found> for Waiting {

@@ -1,26 +1,18 @@
-//! Events of one session, collected until they are worth a batch.
+//! Batches as they are kept until the server has them.
 
 use serde::Serialize;
-use unjank_protocol::{Batch, Events, Resource, SdkHealth, Signal, Timestamp, for_each_signal};
+use unjank_protocol::{Batch, Events, Signal, Timestamp, for_each_signal};
 use uuid::Uuid;
 
 use crate::clock::Setting;
-use crate::event::Event;
 use crate::losses::{Losses, Reason, ReportedLosses};
-use crate::modules;
-
-/// Events of one session that are not written down yet.
-#[derive(Debug)]
-pub(crate) struct Pending {
-    batch: Batch<'static>,
-}
 
 /// A batch as it is kept until the server has it.
 #[derive(Clone, Debug)]
 pub(crate) struct Sealed {
     pub(crate) batch_id: Uuid,
     pub(crate) events: Vec<(Signal, u32)>,
-    /// The losses it tells.
+    /// The losses that the batch reports.
     pub(crate) reported_losses: ReportedLosses,
     /// The batches that it was cut from, the first one first.
     pub(crate) split_from: Vec<Uuid>,
@@ -39,84 +31,11 @@ pub(crate) enum SealError {
     Zstd(#[from] std::io::Error),
 }
 
-/// Fast, and nearly as small as what takes five times as long.
-const ZSTD_LEVEL: i32 = 3;
-
-impl Pending {
-    pub(crate) fn new(resource: Resource<'static>, session_id: Uuid) -> Self {
-        Self {
-            batch: Batch {
-                resource,
-                session_id,
-                ..Batch::default()
-            },
-        }
-    }
-
-    /// The same session goes on with nothing collected.
-    fn rest(&self) -> Self {
-        Self::new(self.batch.resource.clone(), self.batch.session_id)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.batch.events()
-    }
-
-    pub(crate) fn set_user(&mut self, user_id: &str) {
-        self.batch.resource.user_id = user_id.to_owned().into();
-    }
-
-    pub(crate) fn user(&self) -> &str {
-        &self.batch.resource.user_id
-    }
-
-    pub(crate) fn add(&mut self, event: Event) {
-        let batch = &mut self.batch;
-        match event {
-            Event::Span(span) => batch.spans.push(span),
-            Event::FrameWindow(window) => batch.frame_windows.push(window),
-            Event::Jank(jank) => batch.janks.push(jank),
-            Event::Traffic(traffic) => batch.traffic.push(traffic),
-            Event::PageLoad(load) => batch.page_loads.push(load),
-            Event::Metric(metric) => batch.metrics.push(metric),
-            Event::AppStart(start) => batch.app_starts.push(start),
-            Event::Recomposition(redrawn) => batch.recompositions.push(redrawn),
-        }
-    }
-
-    pub(crate) fn set_health(&mut self, health: SdkHealth<'static>) {
-        self.batch.sdk_health = Some(health);
-    }
-
-    /// Makes a batch of what was collected; nothing is left.
-    pub(crate) fn seal(&mut self, config_revision: u64) -> Result<Sealed, SealError> {
-        self.seal_as(Uuid::now_v7(), config_revision)
-    }
-
-    /// A batch of these rows alone, of this session: the same rows with the same id are stored once.
-    pub(crate) fn traffic(
-        &self,
-        batch_id: Uuid,
-        rows: Vec<unjank_protocol::Traffic<'static>>,
-        config_revision: u64,
-    ) -> Result<Sealed, SealError> {
-        let mut pending = self.rest();
-        pending.batch.traffic = rows;
-        pending.seal_as(batch_id, config_revision)
-    }
-
-    fn seal_as(&mut self, batch_id: Uuid, config_revision: u64) -> Result<Sealed, SealError> {
-        let rest = self.rest();
-        let mut batch = std::mem::replace(self, rest).batch;
-        batch.batch_id = batch_id;
-        batch.config_revision = Some(config_revision);
-        modules::share(&mut batch);
-        seal(&batch)
-    }
-}
+/// On batches of recorded sessions, level 3 takes a third longer and its result is no smaller.
+const ZSTD_LEVEL: i32 = 1;
 
 /// How many events of each signal there are.
-fn counts(batch: &Batch<'_>) -> Vec<(Signal, u32)> {
+pub(crate) fn counts(batch: &Batch<'_>) -> Vec<(Signal, u32)> {
     let mut counts = Vec::new();
     for_each_signal!(&batch, |signal, events| {
         let count = u32::try_from(Events::len(events)).unwrap_or(u32::MAX);
@@ -127,7 +46,7 @@ fn counts(batch: &Batch<'_>) -> Vec<(Signal, u32)> {
     counts
 }
 
-/// The losses that a batch tells.
+/// The losses that a batch reports.
 fn reported_losses(batch: &Batch<'_>) -> ReportedLosses {
     let health = batch.sdk_health.iter();
     let dropped = health.flat_map(|health| &health.dropped);
@@ -140,13 +59,22 @@ fn seal(batch: &Batch<'_>) -> Result<Sealed, SealError> {
     let mut json = serde_json::to_vec(batch)?;
     // The time of sending is written behind it, when there is one.
     json.pop();
+    sealed(batch, &json, counts(batch))
+}
+
+/// Seals a batch whose JSON, without the closing brace, has these events.
+pub(crate) fn sealed(
+    head: &Batch<'_>,
+    json: &[u8],
+    events: Vec<(Signal, u32)>,
+) -> Result<Sealed, SealError> {
     Ok(Sealed {
-        batch_id: batch.batch_id,
-        events: counts(batch),
-        reported_losses: reported_losses(batch),
-        split_from: batch.split_from.clone(),
+        batch_id: head.batch_id,
+        events,
+        reported_losses: reported_losses(head),
+        split_from: head.split_from.clone(),
         setting: Setting::default(),
-        body: zstd::bulk::compress(&json, ZSTD_LEVEL)?,
+        body: zstd::bulk::compress(json, ZSTD_LEVEL)?,
     })
 }
 
@@ -233,18 +161,24 @@ fn cuts(half: usize) -> impl FnMut(usize) -> usize {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use unjank_protocol::{Metric, Traffic};
+    use unjank_protocol::{Metric, Resource, SdkHealth, Traffic};
 
     use super::*;
+    use crate::event::Event;
+    use crate::pending::Pending;
 
     pub(crate) fn pending(metrics: usize) -> Pending {
+        pending_of((0..metrics).map(|number| format!("m{number}")))
+    }
+
+    pub(crate) fn pending_of(metrics: impl Iterator<Item = String>) -> Pending {
         let resource = Resource {
             app_id: "com.example.shop".into(),
             ..Resource::default()
         };
         let mut pending = Pending::new(resource, Uuid::from_u128(7));
-        for number in 0..metrics {
-            let json = format!(r#"{{"name":"m{number}","time":"2026-11-20T12:00:00Z","value":1}}"#);
+        for name in metrics {
+            let json = format!(r#"{{"name":"{name}","time":"2026-11-20T12:00:00Z","value":1}}"#);
             let metric: Metric<'_> = serde_json::from_str(&json).unwrap();
             let owned = Metric {
                 name: metric.name.to_string().into(),
@@ -355,7 +289,7 @@ pub(crate) mod tests {
     #[test]
     fn a_batch_names_the_last_of_its_ancestors_when_there_are_many() {
         let mut pending = pending(2);
-        pending.batch.split_from = (1..=16).map(Uuid::from_u128).collect();
+        pending.head.split_from = (1..=16).map(Uuid::from_u128).collect();
         let sealed = pending.seal(1).unwrap();
         let [first, _] = sealed.split().unwrap();
         assert_eq!(first.split_from.len(), Batch::MAX_SPLIT_FROM);

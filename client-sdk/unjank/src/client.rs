@@ -1,24 +1,32 @@
 //! The running SDK: the state that all threads of the app share, and the switch that every call checks first.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use crossbeam_queue::ArrayQueue;
 use unjank_monitors::{Scene, Uptime};
-use unjank_protocol::{Network, Signal, Text};
+use unjank_protocol::{Jank, Network, Signal, Text};
+use unjank_stack_sampler::forks;
 
+use crate::app_state::AppState;
 use crate::clock::{Moment, WallClock, utc_offset_s};
-use crate::config::Config;
+use crate::config::{Config, Mode};
 use crate::event::Event;
 use crate::losses::{Losses, Reason};
 use crate::meters::Meters;
 use crate::names::{NameId, Names};
+use crate::problem::Problem;
 use crate::random::draw;
 use crate::requests::Requests;
+use crate::rings::Rings;
 use crate::sampling::Settings;
-use crate::span_record::Queued;
+use crate::span_record::{Queued, SpanRecord, Waiting};
+use crate::switches::Switches;
+use crate::system_trace::SystemTrace;
+use crate::ticks;
+use crate::urgent::{Urgent, UrgentChannel};
 use crate::users::{Turn, Users};
 
 /// State shared by all threads.
@@ -27,44 +35,93 @@ pub(crate) struct Shared {
     /// Distinguishes this client from earlier ones in the same process.
     pub(crate) id: u32,
     pub(crate) config: Config,
+    /// The trace of the system, if the app forwards spans to it.
+    pub(crate) system_trace: Option<SystemTrace>,
     pub(crate) wall: WallClock,
     pub(crate) meters: Meters,
     /// How far local time is ahead of UTC, in seconds.
     pub(crate) utc_offset_s: AtomicI32,
     pub(crate) names: Names,
     pub(crate) settings: ArcSwap<Settings>,
+    pub(crate) switches: Switches,
+    pub(crate) urgent: UrgentChannel,
     /// Incremented with each change of the settings, so that threads drop what they cached of them.
     edition: AtomicU32,
     /// Each event with the turn of the user it belongs to.
     queue: ArrayQueue<(Turn, Queued)>,
+    /// Recorded spans. They go to the queue only if there is no room here.
+    pub(crate) rings: Rings,
     pub(crate) losses: Losses,
     page: AtomicU32,
     network: AtomicU8,
     pub(crate) foreground: AtomicBool,
+    pub(crate) app_state: AppState,
     pub(crate) users: Users,
+    /// The hosts whose traffic HTTP layers count.
+    #[cfg(feature = "tower")]
+    pub(crate) http_hosts: crate::http_hosts::Hosts,
     pub(crate) requests: Requests,
+    pub(crate) problem: Problem,
+    /// The stall of a main loop that is not over.
+    pub(crate) stall: Mutex<UnderWay>,
+    /// The value of [`forks`] in the process that this client belongs to.
+    forks: u32,
+    /// When this client was created, in milliseconds since the process began.
+    created_ms: u64,
+}
+
+/// A stall that is not over, as it would be reported now.
+#[derive(Debug, Default)]
+pub(crate) struct UnderWay {
+    /// Changes with the stall.
+    pub(crate) edition: u64,
+    pub(crate) stall: Option<Jank<'static>>,
 }
 
 impl Shared {
     pub(crate) fn new(config: Config, settings: Settings) -> Self {
         static CLIENTS: AtomicU32 = AtomicU32::new(0);
+        ticks::prepare();
         Self {
             id: CLIENTS.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
+            system_trace: None,
             queue: ArrayQueue::new(config.queue_events),
+            rings: Rings::new(config.queue_events),
             wall: WallClock::new(),
             meters: Meters::new(&settings.document, config.device.refresh_hz),
             utc_offset_s: AtomicI32::new(utc_offset_s()),
             names: Names::default(),
+            switches: Switches::new(&settings.document.monitors),
             settings: ArcSwap::from_pointee(settings),
+            urgent: UrgentChannel::open(&config.hooks.on_urgent),
             edition: AtomicU32::new(0),
             losses: Losses::default(),
             page: AtomicU32::new(0),
             network: AtomicU8::new(network_code(Network::Unknown)),
             foreground: AtomicBool::new(true),
+            app_state: AppState::default(),
             users: Users::default(),
+            #[cfg(feature = "tower")]
+            http_hosts: crate::http_hosts::Hosts::default(),
             requests: Requests::default(),
+            stall: Mutex::default(),
+            problem: Problem::new(config.mode == Mode::Development),
+            forks: forks(),
+            created_ms: Moment::now().millis(),
             config,
         }
+    }
+
+    /// Returns whether this client belongs to the process that created this one by `fork`. Its background thread does not exist
+    /// here.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.forks != forks()
+    }
+
+    /// Returns whether a span began in the process that created this one by `fork`, and is recorded there.
+    pub(crate) fn is_of_parent(&self, event: &Event) -> bool {
+        let began_before = |span: &unjank_protocol::Span<'_>| span.uptime_ms < self.created_ms;
+        self.forks > 0 && matches!(event, Event::Span(span) if began_before(span))
     }
 
     /// Never blocks: counts an event that does not fit as lost.
@@ -74,29 +131,65 @@ impl Shared {
         }
         // Half of the queue is left for events until the background thread wakes up.
         if self.queue.len() == self.queue.capacity() / 2 {
-            self.requests.change(|state| state.hurry = true);
+            self.hurry();
         }
+    }
+
+    /// Wakes the background thread up.
+    pub(crate) fn hurry(&self) {
+        self.requests.change(|state| state.hurry = true);
     }
 
     /// Records an event of any signal except spans, if sampling keeps it. `event` gets the sample rate that the event carries.
     pub(crate) fn record(&self, signal: Signal, event: impl FnOnce(f64) -> Event) {
-        let settings = self.settings.load();
-        let share = settings.share(signal);
-        if share.keeps(draw()) {
-            let event = event(settings.sample_rate(share));
-            self.push(Queued::Event(Box::new(event)));
+        if let Some(sample_rate) = self.draw_rate(signal) {
+            self.push(Queued::Event(Box::new(event(sample_rate))));
         }
     }
 
-    /// Drops what is queued, because consent was withdrawn.
+    /// Draws whether sampling keeps an event. Returns the sample rate that it carries.
+    pub(crate) fn draw_rate(&self, signal: Signal) -> Option<f64> {
+        let settings = self.settings.load();
+        let share = settings.share(signal);
+        share.keeps(draw()).then(|| settings.sample_rate(share))
+    }
+
+    /// Drops queued events, because consent was withdrawn.
     pub(crate) fn forget_queued(&self) {
         while let Some((_, queued)) = self.pop() {
             self.losses.add(queued.signal(), Reason::Disabled, 1);
         }
     }
 
-    pub(crate) fn pop(&self) -> Option<(Turn, Queued)> {
-        self.queue.pop()
+    /// Notes the stall that is under way, or that there is none any more.
+    pub(crate) fn note_stall(&self, stall: Option<Jank<'static>>) {
+        self.note_stall_and(stall, || ());
+    }
+
+    /// Notes the stall and runs `report` under one lock, so that readers see both changes or neither.
+    pub(crate) fn note_stall_and(&self, stall: Option<Jank<'static>>, report: impl FnOnce()) {
+        let mut now = self.stall.lock().unwrap_or_else(PoisonError::into_inner);
+        report();
+        let is_first = now.stall.is_none() && stall.is_some();
+        if let Some(stall) = stall.as_ref().filter(|_| is_first) {
+            self.urgent
+                .notify(|| Urgent::StallBegan(Box::new(stall.clone())));
+        }
+        now.edition = now.edition.wrapping_add(1);
+        now.stall = stall;
+        drop(now);
+        if is_first {
+            self.requests.change(|state| state.hurry = true);
+        }
+    }
+
+    /// Takes the waiting events, in turn from the rings of the threads and from the queue.
+    pub(crate) fn pop(&self) -> Option<(Turn, Waiting)> {
+        let of_ring = |record: SpanRecord| (record.turn, Waiting::Span(record));
+        self.rings.pop_or(of_ring, || {
+            let (turn, queued) = self.queue.pop()?;
+            Some((turn, Waiting::Queued(queued)))
+        })
     }
 
     pub(crate) fn page(&self) -> NameId {
@@ -137,6 +230,11 @@ impl Shared {
     }
 
     pub(crate) fn set_settings(&self, settings: Settings) {
+        self.switches.renew(settings, self);
+    }
+
+    /// Applies settings. They already include the switches of the app.
+    pub(crate) fn put_settings(&self, settings: Settings) {
         self.meters.set_config(&settings.document);
         self.settings.store(Arc::new(settings));
         self.edition.fetch_add(1, Ordering::Release);
@@ -171,9 +269,14 @@ pub(crate) fn install(shared: Option<Arc<Shared>>) {
     GENERATION.fetch_add(1, Ordering::Release);
 }
 
+/// Returns the flag that every call checks first.
+pub(crate) fn switch_of_collection() -> &'static AtomicBool {
+    &ON
+}
+
 /// Returns the client, even while it is switched off.
 pub(crate) fn installed() -> Option<Arc<Shared>> {
-    CURRENT.load_full()
+    CURRENT.load_full().filter(|shared| !shared.is_inherited())
 }
 
 /// Returns the client if it is switched on.
@@ -182,13 +285,42 @@ pub(crate) fn current() -> Option<Arc<Shared>> {
 }
 
 thread_local! {
-    static KNOWN: RefCell<Known> = const { RefCell::new(Known { generation: 0, shared: None }) };
+    static KNOWN: RefCell<Known> = const { RefCell::new(Known::NONE) };
 }
 
 /// The client as this thread last saw it. Reading this copy is cheaper than loading the shared one.
-struct Known {
+pub(crate) struct Known {
     generation: u32,
     shared: Option<Arc<Shared>>,
+}
+
+impl Known {
+    pub(crate) const NONE: Self = Self {
+        generation: 0,
+        shared: None,
+    };
+
+    /// Returns the client as this thread last saw it.
+    #[inline]
+    pub(crate) fn now(&self) -> Option<&Shared> {
+        self.shared.as_deref()
+    }
+
+    /// Returns the client, if there is one and it is switched on.
+    #[inline]
+    pub(crate) fn current(&mut self) -> Option<&Arc<Shared>> {
+        if !is_on() {
+            return None;
+        }
+        let generation = GENERATION.load(Ordering::Acquire);
+        if self.generation != generation {
+            *self = Self {
+                generation,
+                shared: installed(),
+            };
+        }
+        self.shared.as_ref()
+    }
 }
 
 /// Runs a closure with the client, if there is one and it is switched on.
@@ -199,17 +331,7 @@ pub(crate) fn with<R>(run: impl FnOnce(&Arc<Shared>) -> R) -> Option<R> {
     }
     // A thread that is ending, or a nested call from inside the SDK, does nothing.
     KNOWN
-        .try_with(|known| {
-            let mut known = known.try_borrow_mut().ok()?;
-            let generation = GENERATION.load(Ordering::Acquire);
-            if known.generation != generation {
-                *known = Known {
-                    generation,
-                    shared: installed(),
-                };
-            }
-            known.shared.as_ref().map(run)
-        })
+        .try_with(|known| known.try_borrow_mut().ok()?.current().map(run))
         .ok()
         .flatten()
 }

@@ -27,26 +27,45 @@ impl Moment {
         Self(self.0.checked_add(duration).unwrap_or(self.0))
     }
 
-    /// Microseconds since the first call in this process.
     /// Whole milliseconds since the process began, as far as it is known.
     pub(crate) fn millis(self) -> u64 {
         u64::try_from(self.micros() / 1_000).unwrap_or_default()
     }
 
+    /// Microseconds since the first call in this process.
     pub(crate) fn micros(self) -> i64 {
-        static ORIGIN: OnceLock<Instant> = OnceLock::new();
-        let origin = *ORIGIN.get_or_init(Instant::now);
+        self.nanos() / 1_000
+    }
+
+    /// Nanoseconds since the first call in this process.
+    pub(crate) fn nanos(self) -> i64 {
         // In 64 bits, because this runs for each frame.
-        let micros = |duration: Duration| {
+        let nanos = |duration: Duration| {
             let whole = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
-            let whole = whole.saturating_mul(1_000_000);
-            whole.saturating_add(i64::from(duration.subsec_micros()))
+            let whole = whole.saturating_mul(1_000_000_000);
+            whole.saturating_add(i64::from(duration.subsec_nanos()))
         };
-        match self.0.checked_duration_since(origin) {
-            Some(after) => micros(after),
-            None => micros(origin.saturating_duration_since(self.0)).saturating_neg(),
+        match self.0.checked_duration_since(origin()) {
+            Some(after) => nanos(after),
+            None => nanos(origin().saturating_duration_since(self.0)).saturating_neg(),
         }
     }
+
+    /// The reverse of [`Self::nanos`].
+    pub(crate) fn from_nanos(nanos: i64) -> Self {
+        let distance = Duration::from_nanos(nanos.unsigned_abs());
+        let moment = match nanos {
+            0.. => origin().checked_add(distance),
+            _ => origin().checked_sub(distance),
+        };
+        Self(moment.unwrap_or_else(origin))
+    }
+}
+
+/// The moment from which moments are counted: when this process first asked for it.
+fn origin() -> Instant {
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    *ORIGIN.get_or_init(Instant::now)
 }
 
 impl From<Instant> for Moment {
@@ -113,7 +132,7 @@ impl Setting {
 /// Reads a clock that cannot be set and that, unlike moments, advances while the device sleeps. Returns `None` if the system has
 /// none.
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-fn steady_micros() -> Option<i64> {
+pub(crate) fn steady_micros() -> Option<i64> {
     #[cfg(not(target_vendor = "apple"))]
     let clock = rustix::time::ClockId::Boottime;
     #[cfg(target_vendor = "apple")]
@@ -125,7 +144,7 @@ fn steady_micros() -> Option<i64> {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn steady_micros() -> Option<i64> {
+pub(crate) fn steady_micros() -> Option<i64> {
     None
 }
 
@@ -197,6 +216,19 @@ impl Times for Uptime {
         let micros = Moment::from(instant).micros();
         Self::from_micros(u64::try_from(micros).unwrap_or_default())
     }
+}
+
+/// Returns the CPU time of this thread; zero where the system does not report it.
+#[cfg(unix)]
+pub(crate) fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn cpu_time() -> Duration {
+    Duration::ZERO
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! The configuration that the app starts the SDK with.
 
+mod hooks;
+mod settings;
+mod system;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use unjank_protocol::config::Document;
 use uuid::Uuid;
 
-use crate::event::Event;
+use self::hooks::Hooks;
 use crate::metric_provider::MetricProvider;
 use crate::report::Reporter;
 use crate::transport::Transport;
@@ -24,7 +27,8 @@ use crate::transport::Transport;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Keeps every event, whatever sample rates the server sets, and prints each one to standard error.
+    /// Keeps every event, whatever sample rates the server sets, reports each stall of 100 ms or more, and prints events, uploads and
+    /// problems to standard error.
     Development,
     /// Keeps every event, whatever sample rates the server sets. For test runs whose results are compared.
     Test,
@@ -32,9 +36,6 @@ pub enum Mode {
     #[default]
     Production,
 }
-
-/// Changes an event before it is sent, or drops it.
-pub(crate) type BeforeSend = dyn Fn(&mut Event) -> bool + Send + Sync;
 
 /// The configuration that the app passes to [`crate::init`]. Every app needs [`Config::new`] and [`Config::app`]; everything else
 /// has a default.
@@ -83,9 +84,17 @@ pub struct Config {
     pub(crate) shutdown_timeout: Duration,
     pub(crate) start_jitter: Duration,
     pub(crate) first_wait: Duration,
-    pub(crate) before_send: Option<Arc<BeforeSend>>,
+    pub(crate) hooks: Hooks,
     pub(crate) reporters: Vec<Arc<dyn Reporter>>,
     pub(crate) transport: Option<Arc<dyn Transport>>,
+    local_settings: serde_json::Value,
+    local_wins: bool,
+    pub(crate) keep_on_sigterm: bool,
+    pub(crate) offline: bool,
+    pub(crate) report_panics: bool,
+    pub(crate) system_trace: Option<PathBuf>,
+    /// In PEM format; empty: the public ones.
+    pub(crate) root_certificates: Vec<u8>,
     /// Taken by the background thread.
     providers: Arc<Mutex<Vec<Box<dyn MetricProvider>>>>,
 }
@@ -127,7 +136,8 @@ pub struct Device {
 }
 
 impl Default for Device {
-    /// Every field is empty except the name of the operating system.
+    /// Every field is empty except the name of the operating system. [`crate::init`] fills the version of the system, model, manufacturer and
+    /// locale on Linux, Android and Apple's systems, as far as the system knows them.
     fn default() -> Self {
         Self {
             os_name: std::env::consts::OS.to_owned(),
@@ -186,9 +196,16 @@ impl Config {
             shutdown_timeout: Duration::from_secs(2),
             start_jitter: Duration::from_secs(5),
             first_wait: Duration::from_secs(15),
-            before_send: None,
+            hooks: Hooks::default(),
             reporters: Vec::new(),
             transport: None,
+            local_settings: serde_json::Value::Null,
+            local_wins: false,
+            keep_on_sigterm: false,
+            offline: false,
+            report_panics: false,
+            system_trace: None,
+            root_certificates: Vec::new(),
             providers: Arc::default(),
         }
     }
@@ -247,8 +264,8 @@ impl Config {
         self
     }
 
-    /// Sets how many events may wait in memory. Any further event is dropped and counted. The default is 8,192; values below 64
-    /// count as 64.
+    /// Sets how many events may wait in memory, and how many spans may wait besides, in the buffers of the threads that recorded
+    /// them. Any further event is dropped and counted. The default is 8,192; values below 64 count as 64.
     #[must_use]
     pub fn queue_events(mut self, events: usize) -> Self {
         self.queue_events = events.max(64);
@@ -262,7 +279,7 @@ impl Config {
         self
     }
 
-    /// Sets how long dropping the guard waits for events to be sent, and then again for the background thread to end. The default
+    /// Sets how long dropping the guard waits for events to be sent and for the background thread to end, both together. The default
     /// is 2 s; zero waits for neither. With a [data directory](Config::data_dir), events that are not sent by then are sent at
     /// the next start.
     #[must_use]
@@ -287,32 +304,7 @@ impl Config {
         self
     }
 
-    /// Sets a filter that sees every event before it is sent, and may change it. The event is dropped and counted if the filter
-    /// returns `false` or panics. Traffic sums skip the filter, because they contain no names from the app. The filter runs on
-    /// the background thread. A second call replaces it.
-    ///
-    /// ```
-    /// use unjank::{Config, Event};
-    ///
-    /// let config = Config::new("http://127.0.0.1:8080", "demo").before_send(|event| match event {
-    ///     Event::Span(span) => &*span.name != "secret",
-    ///     Event::Jank(jank) => {
-    ///         jank.run_log.clear();
-    ///         true
-    ///     }
-    ///     _ => true,
-    /// });
-    /// ```
-    #[must_use]
-    pub fn before_send(
-        mut self,
-        filter: impl Fn(&mut Event) -> bool + Send + Sync + 'static,
-    ) -> Self {
-        self.before_send = Some(Arc::new(filter));
-        self
-    }
-
-    /// Adds a reporter. It sees every event that is sent, except traffic sums, and runs on the background thread.
+    /// Adds a reporter. It sees every event that is sent, and runs on the background thread.
     ///
     /// ```
     /// let config = unjank::Config::new("http://127.0.0.1:8080", "demo").reporter(unjank::Console);
@@ -344,6 +336,93 @@ impl Config {
         self
     }
 
+    /// Sets settings of the remote configuration in the app: any of its keys, as JSON. They apply until a configuration is fetched, and with
+    /// [`Config::local_wins`] also after that. They override the presets of the [`Mode`]. Without a server, this is how to list the
+    /// requests of a page.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use unjank::Config;
+    ///
+    /// let config = Config::new("http://127.0.0.1:8080", "demo").local_settings(json!({
+    ///     "jank": {"strategies": [{"threshold_ms": 500, "count": 1, "period_ms": 0}]},
+    ///     "pages": [{"page": "MainActivity", "api": ["/home/head"]}],
+    ///     "monitors": {"cpu": {"interval_ms": 1_000}},
+    /// }));
+    /// ```
+    ///
+    /// An unknown key or a value of the wrong type is a problem: [`crate::Guard::problem`] names it, and nothing is collected.
+    #[must_use]
+    pub fn local_settings(mut self, settings: serde_json::Value) -> Self {
+        self.local_settings = settings;
+        self
+    }
+
+    /// Whether [`Config::local_settings`] override the remote configuration, too. The default is `false`.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// let config = unjank::Config::new("http://127.0.0.1:8080", "demo")
+    ///     .local_settings(json!({"upload": {"wifi_only": true}}))
+    ///     .local_wins(true);
+    /// ```
+    #[must_use]
+    pub fn local_wins(mut self, wins: bool) -> Self {
+        self.local_wins = wins;
+        self
+    }
+
+    /// Writes what is recorded to the [data directory](Config::data_dir) when the process gets `SIGTERM`. The signal then ends the process,
+    /// at most half a second later. The default is `false`, because an app may handle the signal itself: then call [`crate::keep`] there. Unix
+    /// only.
+    ///
+    /// ```
+    /// let config = unjank::Config::new("http://127.0.0.1:8080", "demo").keep_on_sigterm(true);
+    /// ```
+    #[must_use]
+    pub fn keep_on_sigterm(mut self, keep: bool) -> Self {
+        self.keep_on_sigterm = keep;
+        self
+    }
+
+    /// Sends nothing, now or later, and fetches no configuration: for test runs without a server, whose events a
+    /// [`Reporter`] receives. The default is `false`.
+    ///
+    /// ```
+    /// # let folder = std::env::temp_dir();
+    /// let config = unjank::Config::new("", "")
+    ///     .app("com.example.shop", "4.12.0")
+    ///     .mode(unjank::Mode::Test)
+    ///     .offline(true)
+    ///     .reporter(unjank::ReportFile::create(folder.join("run.jsonl"))?);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn offline(mut self, offline: bool) -> Self {
+        self.offline = offline;
+        self
+    }
+
+    /// Trusts these certificate authorities instead of the public ones, in PEM format: for a server whose certificate a private
+    /// authority signed. Only the built-in HTTP client uses them. With the feature `platform-verifier`, the client trusts what the
+    /// system trusts, unless you call this.
+    ///
+    /// ```
+    /// # let pem = "";
+    /// let config = unjank::Config::new("https://perf.example.com", "ujk_…").root_certificates(pem);
+    /// ```
+    #[must_use]
+    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.root_certificates = pem.into();
+        self
+    }
+
+    /// The file with the last remote configuration.
+    pub(crate) fn config_file(&self) -> Option<PathBuf> {
+        let folder = self.data_dir.as_deref();
+        folder.map(|folder| folder.join("config.json"))
+    }
+
     /// Adds a monitor that is sampled at an interval; see [`MetricProvider`] for an example. Clones of a configuration share its
     /// monitors, and the first `init` takes them.
     ///
@@ -351,7 +430,7 @@ impl Config {
     /// # struct Battery;
     /// # impl unjank::MetricProvider for Battery {
     /// #     fn name(&self) -> &str { "battery" }
-    /// #     fn sample(&mut self, _tell: &mut dyn FnMut(&'static str, f64)) {}
+    /// #     fn sample(&mut self, _report: &mut dyn FnMut(&'static str, f64)) {}
     /// # }
     /// let config = unjank::Config::new("http://127.0.0.1:8080", "demo").monitor(Battery);
     /// ```
@@ -373,45 +452,4 @@ impl Config {
             .unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *providers)
     }
-
-    /// The configuration until one is fetched.
-    pub(crate) fn first_document(&self) -> Document {
-        let mut document = Document::default();
-        match self.mode {
-            Mode::Production => {
-                // Enough to show that collection works, too little for a new app to flood the server.
-                document.sampling.session_rate = 0.1;
-                document
-            }
-            Mode::Development | Mode::Test => everything(document),
-        }
-    }
-
-    /// Applies the mode to the configuration that the server sent.
-    pub(crate) fn remote_document(&self, document: Document) -> Document {
-        match self.mode {
-            Mode::Production => document,
-            Mode::Development | Mode::Test => everything(document),
-        }
-    }
-}
-
-/// Changes a configuration to keep every event.
-fn everything(mut document: Document) -> Document {
-    document.enabled = true;
-    document.tracing.enabled = true;
-    let sampling = &mut document.sampling;
-    sampling.session_rate = 1.0;
-    sampling.spans.default = 1.0;
-    sampling.spans.overrides.clear();
-    for rate in [
-        &mut sampling.frame_windows,
-        &mut sampling.janks,
-        &mut sampling.page_loads,
-        &mut sampling.metrics,
-        &mut sampling.recompositions,
-    ] {
-        *rate = 1.0;
-    }
-    document
 }

@@ -44,6 +44,21 @@ pub enum Event {
 }
 
 impl Event {
+    /// Notes that only this share of such events was kept.
+    pub(crate) fn was_kept_with(&mut self, probability: f64) {
+        let rate = match self {
+            Self::Span(span) => &mut span.sample_rate,
+            Self::FrameWindow(window) => &mut window.sample_rate,
+            Self::Jank(jank) => &mut jank.sample_rate,
+            Self::PageLoad(load) => &mut load.sample_rate,
+            Self::Metric(metric) => &mut metric.sample_rate,
+            Self::Recomposition(redrawn) => &mut redrawn.sample_rate,
+            // These are not sampled.
+            Self::Traffic(_) | Self::AppStart(_) => return,
+        };
+        *rate *= probability;
+    }
+
     /// The list of a batch it belongs to.
     ///
     /// ```

@@ -34,6 +34,7 @@ mod csv;
 mod lanes;
 mod slowest;
 mod tree;
+mod view;
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -41,7 +42,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use self::chrome::chrome_trace;
+pub use self::chrome::{chrome_trace, report_to_chrome_trace};
 pub use self::csv::csv;
 pub use self::slowest::slowest;
 use crate::event::Event;

@@ -26,6 +26,7 @@ pub fn frame(vsync: Instant, rendered: Instant) {
         let (vsync, rendered) = (Uptime::at(vsync), Uptime::at(rendered));
         let window = shared.meters.frames().frame(vsync, rendered);
         shared.record_frames(window);
+        shared.frame_delivered(rendered);
     });
 }
 
@@ -38,6 +39,35 @@ pub fn frame(vsync: Instant, rendered: Instant) {
 pub fn frame_lasting(took: Duration) {
     let now = Instant::now();
     frame(now.checked_sub(took).unwrap_or(now), now);
+}
+
+/// Records a tick of a callback that the display calls at each refresh, such as `Choreographer.postFrameCallback` or `CADisplayLink`. Each
+/// tick is a frame, and a gap between two ticks is dropped frames: also a block between frames, which [`frame`] does not see. Use either
+/// ticks or [`frame`]. Call [`pause_ticks`] when the callback is removed. Does nothing while nothing is collected.
+///
+/// ```
+/// use std::time::Instant;
+///
+/// unjank::frame_tick(Instant::now()); // in the callback
+/// unjank::pause_ticks(); // nothing is animated any more
+/// ```
+#[inline]
+pub fn frame_tick(at: Instant) {
+    client::with(|shared| {
+        let at = Uptime::at(at);
+        let window = shared.meters.frames().tick(at);
+        shared.record_frames(window);
+        shared.frame_delivered(at);
+    });
+}
+
+/// Marks the time until the next [`frame_tick`] as idle.
+///
+/// ```
+/// unjank::pause_ticks();
+/// ```
+pub fn pause_ticks() {
+    client::with(|shared| shared.meters.frames().pause_ticks());
 }
 
 /// Sets the refresh rate of the display in hertz, from 1 to 1,000. Higher values count as 1,000, and 0 counts as 60. The initial

@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use crate::client;
-use crate::span::{DetachedSpan, callsite_span};
-use crate::span_record::Callsite;
+use crate::site::Callsite;
+use crate::span::{DetachedSpan, callsite_span, future_span};
 
 /// Runs a function inside its span, which ends with an error if `failed` returns `true` for the result.
 #[doc(hidden)]
@@ -47,9 +47,26 @@ pub fn traced_future<F: Future>(
 enum Stage {
     /// Until the first poll. A future that is never polled has no span.
     Waiting,
-    Running(DetachedSpan),
+    Running(Running),
     /// Completed, or first polled while nothing was collected.
     Nothing,
+}
+
+/// The span of a future that has not completed. A future that is dropped before is cancelled.
+#[derive(Debug)]
+struct Running {
+    span: Option<DetachedSpan>,
+    /// A span below is kept, or may be.
+    keeps_below: bool,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // If a panic drops the future, the span ends as every span that a panic unwinds.
+        if let Some(span) = self.span.take().filter(|_| !std::thread::panicking()) {
+            span.end_cancelled();
+        }
+    }
 }
 
 pin_project! {
@@ -75,22 +92,29 @@ impl<F: Future> Future for TracedFuture<F> {
         let this = self.project();
         if matches!(this.span, Stage::Waiting) {
             *this.span = if client::is_on() {
-                Stage::Running(callsite_span(this.callsite).detach())
+                Stage::Running(Running {
+                    span: Some(future_span(this.callsite)),
+                    keeps_below: false,
+                })
             } else {
                 Stage::Nothing
             };
         }
-        let Stage::Running(span) = &*this.span else {
+        let Stage::Running(running) = this.span else {
             return this.future.poll(context);
         };
+        let Some(span) = running.span.take() else {
+            return this.future.poll(context);
+        };
+        // If the future panics, the span ends here, with an error.
         let entered = span.enter();
         let polled = this.future.poll(context);
-        drop(entered);
-        if let Poll::Ready(answer) = &polled
-            && let Stage::Running(span) = std::mem::replace(this.span, Stage::Nothing)
-            && (this.failed)(answer)
-        {
-            span.end_error();
+        running.keeps_below |= entered.leave();
+        match &polled {
+            Poll::Pending => running.span = Some(span),
+            Poll::Ready(answer) if (this.failed)(answer) => span.end_error(),
+            Poll::Ready(_) if running.keeps_below => drop(span),
+            Poll::Ready(_) => span.end_alone(),
         }
         polled
     }

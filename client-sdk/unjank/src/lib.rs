@@ -13,19 +13,30 @@
 //! ```
 //!
 //! # Guarantees
-//! * **Recording never blocks.** Calls put events into a bounded queue, and one background thread does the rest. An event that
+//! * **Recording never blocks.** Calls put events into a bounded queue, and a background thread does the rest. An event that
 //!   does not fit is dropped, counted and reported as `sdk_health`.
 //! * **The SDK never panics into the host app.** A panic in one of the app's callbacks is caught.
 //! * **Before [`init`] and while collection is switched off**, every call only checks one flag, so libraries can be instrumented
 //!   unconditionally.
 //! * **Nothing is collected or sent without consent** if you use [`Config::start_disabled`]. The SDK collects no personal data
 //!   unless the app supplies it.
-//! * **Unsent batches survive the process** if [`Config::data_dir`] is set. Events are on disk about five seconds after they are
-//!   recorded, and the server stores each one once.
+//! * **Unsent events survive the process** if [`Config::data_dir`] is set, and the server stores each one once. A process that is killed
+//!   loses its last second at most, and one that exits loses nothing. After a power cut, the last
+//!   five seconds may be missing.
+//! * **A stall that ends in a kill is reported** at the next start, with its stacks (`ended: killed`).
+//! * **A child created by `fork` collects nothing** until it calls [`init`] itself, and dropping an inherited [`Guard`] there returns at
+//!   once. The parent is not affected. The child needs a [`MainLoop`] and a [data directory](Config::data_dir) of its own. Ids never
+//!   repeat. A child that is created past the C library (`clone`) goes unnoticed: do not use unjank there.
+//!
+//! # Signal handlers
+//! Do not call the SDK in a signal handler. Inside a call of the SDK that the signal interrupted, a nested call may be lost, and
+//! recording allocates memory, which may deadlock if the signal interrupted the allocator. In a handler, set a flag that the app
+//! checks. While collection is off, recording calls with constant names only check one flag, which is safe anywhere.
 //!
 //! # Where to start
 //! * [`span()`] times an operation, [`traced`] times functions and methods, and `tracing_layer` (feature `tracing`) records the
 //!   spans of crates that are already instrumented with `tracing`.
+//! * `http` (features `tower` and `reqwest`) measures the requests of HTTP clients.
 //! * [`export`] writes recorded events to files on the device. `testing` (feature `test-kit`) shows an app's tests which events
 //!   the app recorded.
 //!
@@ -35,8 +46,8 @@
 //!
 //! | platform | stacks of stalls | monitors `cpu`, `memory` | status |
 //! |---|---|---|---|
-//! | Linux, x86-64 | captured by a signal | both | tested |
-//! | Linux, aarch64 | captured by a signal | both | tested under emulation |
+//! | Linux, x86-64 | read from outside while the thread waits, captured by a signal while it runs | both, and `battery` | tested |
+//! | Linux, aarch64 | captured by a signal | both, and `battery` | tested under emulation |
 //! | Android | captured by a signal; from the host for Java | both | type-checked |
 //! | macOS, iOS | from the host | both | type-checked |
 //! | Windows and others | from the host | neither | type-checked |
@@ -52,40 +63,67 @@
 )]
 
 mod app;
+mod app_state;
 mod backlog;
 mod batch;
+mod bounded_text;
 mod budget;
 mod client;
 mod clock;
 mod config;
+mod connection;
+mod errors;
 mod event;
+mod exchange;
+mod exit;
 pub mod export;
 mod frames;
+#[cfg(feature = "tower")]
+pub mod http;
+#[cfg(feature = "tower")]
+mod http_hosts;
+mod install;
 mod instrumented;
+pub mod live;
 mod losses;
 mod main_loop;
 mod measurements;
 mod meters;
+mod method_callsite;
 mod metric;
 mod metric_provider;
 mod modules;
 mod monitor;
 mod names;
+mod next_frame;
 mod page_load;
+mod panics;
+mod pending;
+mod problem;
 mod random;
 mod remote;
 mod report;
 mod requests;
+mod rings;
 mod sampling;
+mod should_trace;
+mod site;
 mod span;
 mod span_record;
+mod span_tags;
+mod spill;
+mod switches;
+mod system_trace;
 #[cfg(feature = "test-kit")]
 pub mod testing;
+mod ticks;
+mod toggles;
 #[cfg(feature = "tracing")]
 mod tracing_layer;
 mod traffic;
 mod transport;
 mod uplink;
+mod urgent;
 mod users;
 mod worker;
 
@@ -93,7 +131,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Records a span for each call of a function, of a method, or of every method in an `impl` block:
 ///
@@ -131,30 +169,46 @@ use std::time::Duration;
 pub use unjank_macros::traced;
 pub use unjank_protocol as protocol;
 pub use unjank_protocol::{AppStartKind, LaunchKind, Network, Signal};
+use unjank_stack_sampler::clear_in_children;
 pub use unjank_stack_sampler::{CaptureError, StackSource};
 
 pub use self::app::{AppStart, app_start, breadcrumb, redrawn};
+pub use self::app_state::set_foreground;
 pub use self::config::{Config, Device, Mode};
+pub use self::errors::error;
 pub use self::event::Event;
-pub use self::frames::{frame, frame_lasting, set_refresh_rate};
+pub use self::exit::keep;
+pub use self::frames::{frame, frame_lasting, frame_tick, pause_ticks, set_refresh_rate};
 #[doc(hidden)]
 pub use self::instrumented::{TracedFuture, traced_call, traced_future};
 pub use self::main_loop::MainLoop;
-pub use self::metric::metric;
+#[doc(hidden)]
+pub use self::method_callsite::MethodCallsite;
+pub use self::metric::{metric, metric_with};
 pub use self::metric_provider::MetricProvider;
-pub use self::monitor::sample;
+pub use self::monitor::{sample, sample_with};
+pub use self::next_frame::input;
 pub use self::page_load::{NetworkRequest, PageLoading, page_load, request};
+pub use self::problem::problem;
 pub use self::report::{Console, ReportFile, Reporter};
+pub use self::should_trace::SpanStart;
+pub use self::site::Callsite;
 #[doc(hidden)]
 pub use self::span::callsite_span;
+#[cfg(feature = "tokio")]
+pub use self::span::spawn;
 pub use self::span::{
-    DetachedSpan, Entered, Span, SpanContext, init_span, mark_main_thread, span, span_in,
+    DetachedSpan, Entered, Inherited, Span, SpanContext, inherit, init_span, mark_main_thread,
+    span, span_in, span_tagged,
 };
-pub use self::span_record::Callsite;
+pub use self::span_tags::{SpanTags, SpanTagsError};
+pub use self::switches::{Monitor, set_monitor};
+pub use self::toggles::toggle;
 #[cfg(feature = "tracing")]
-pub use self::tracing_layer::{tracing_layer, tracing_layer_up_to};
+pub use self::tracing_layer::{tracing_layer, tracing_layer_of, tracing_layer_up_to};
 pub use self::traffic::{Transferred, set_utc_offset, traffic};
 pub use self::transport::{Request, Response, Transport, TransportError};
+pub use self::urgent::Urgent;
 
 use self::client::Shared;
 use self::sampling::Settings;
@@ -177,16 +231,21 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Returns why nothing is collected, or `None` if the SDK started. The app can continue in both cases. Also `None` while
-    /// collection is switched off.
+    /// Returns why nothing is collected or why nothing arrives at the server, in one sentence for the developer: a missing app id, a
+    /// wrong key, an address where no server is. Returns `None` if there is no problem, and before the first request. The app can
+    /// continue in any case. [`Mode::Development`] prints each problem, too.
     ///
     /// ```
     /// let guard = unjank::init(unjank::Config::new("https://perf.example.com", "ujk_…"));
-    /// assert_eq!(guard.problem(), Some("no app id: call `Config::app` with a non-empty id"));
+    /// let problem = guard.problem();
+    /// assert_eq!(problem.as_deref(), Some("no app id: call `Config::app` with a non-empty id"));
     /// ```
     #[must_use]
-    pub fn problem(&self) -> Option<&str> {
-        self.problem.as_deref()
+    pub fn problem(&self) -> Option<String> {
+        match &self.shared {
+            Some(shared) => shared.problem.text(),
+            None => self.problem.clone(),
+        }
     }
 
     fn none(problem: impl Into<String>) -> Self {
@@ -200,8 +259,9 @@ impl Guard {
 
 /// Starts the SDK. Call it once, early, on the main thread, and keep the returned guard until the app ends.
 ///
-/// `init` never fails: if something is wrong, [`Guard::problem`] says what, and the app runs without the SDK. It returns in well
-/// under a millisecond, because the background thread does all disk and network access.
+/// `init` never fails: if something is wrong, [`Guard::problem`] returns the reason, and the app runs without the SDK. It returns in well
+/// under a millisecond: it reads one small file, the last configuration, and the background thread does all other disk and network
+/// access.
 ///
 /// While one guard is alive, a second `init` returns a guard that reports a problem and keeps nothing running. After the first
 /// guard is dropped, the SDK can be started again.
@@ -219,22 +279,41 @@ pub fn init(mut config: Config) -> Guard {
     if config.app_id.is_empty() {
         return Guard::none("no app id: call `Config::app` with a non-empty id");
     }
-    let Some(transport) = config.transport.clone().or_else(built_in_transport) else {
-        return Guard::none(
-            "no transport: set `Config::transport`, or build with the feature `ureq`",
-        );
+    if let Some(problem) = config.problem_of_settings() {
+        return Guard::none(problem);
+    }
+    config.apply_print_only();
+    let transport = match connection::transport(&config) {
+        Ok(transport) => transport,
+        Err(problem) => return Guard::none(problem),
     };
     // Two workers would share a data directory. One that is still shutting down counts as running.
+    // Without memory for this, a child created by `fork` collects events that nothing sends.
+    let _no_memory = [client::switch_of_collection(), &WORKING]
+        .into_iter()
+        .any(|flag| clear_in_children(flag).is_err());
     if WORKING.swap(true, Ordering::AcqRel) {
         return Guard::none("unjank is already running: keep the guard of the first `init`");
     }
     if config.mode == Mode::Development {
         config.reporters.push(Arc::new(Console));
     }
+    if !config.start_disabled {
+        config.device.complete();
+    }
     let session_draw = random::draw();
-    let settings = Settings::new(config.first_document(), session_draw);
+    // Without it, the first toggle and the first span of a start would not know what the server wants.
+    let remembered = config.config_file().filter(|_| !config.start_disabled);
+    let remembered = remembered.and_then(|file| remote::remembered(&file));
+    let document = match remembered {
+        Some(document) => config.remote_document(document),
+        None => config.first_document(),
+    };
+    let settings = Settings::new(document, session_draw);
     let enabled = !config.start_disabled;
-    let shared = Arc::new(Shared::new(config, settings));
+    let mut shared = Shared::new(config, settings);
+    shared.open_system_trace();
+    let shared = Arc::new(shared);
     let for_thread = Arc::clone(&shared);
     let run = move || {
         let ending = Arc::clone(&for_thread);
@@ -244,6 +323,8 @@ pub fn init(mut config: Config) -> Guard {
         WORKING.store(false, Ordering::Release);
         ending.requests.ended();
     };
+    exit::prepare(&shared.config);
+    panics::prepare(&shared.config);
     client::install(Some(Arc::clone(&shared)));
     client::switch(enabled);
     match std::thread::Builder::new()
@@ -272,10 +353,10 @@ fn work(shared: Arc<Shared>, transport: Arc<dyn Transport>, session_draw: f64) {
     while !client::is_on() {
         // Touches neither disk nor network before consent. If the user declines, deletes what an earlier process left.
         let wanted = shared.requests.wait(Duration::from_secs(3_600));
-        if wanted.forget
-            && let Some(folder) = &shared.config.data_dir
-        {
-            worker::forget_unsent(folder);
+        if wanted.forget {
+            let folder = shared.config.data_dir.as_deref();
+            folder.into_iter().for_each(install::forget_unsent);
+            shared.requests.forgotten();
         }
         if wanted.stop {
             return;
@@ -284,37 +365,32 @@ fn work(shared: Arc<Shared>, transport: Arc<dyn Transport>, session_draw: f64) {
     Worker::open(shared, transport, session_draw).run();
 }
 
-#[cfg(feature = "ureq")]
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "without the feature there is none"
-)]
-fn built_in_transport() -> Option<Arc<dyn Transport>> {
-    Some(Arc::new(transport::Ureq::new()))
-}
-
-#[cfg(not(feature = "ureq"))]
-fn built_in_transport() -> Option<Arc<dyn Transport>> {
-    None
-}
-
 impl Drop for Guard {
+    #[expect(clippy::mem_forget, reason = "a thread of another process")]
     fn drop(&mut self) {
         let (Some(shared), Some(thread)) = (self.shared.take(), self.thread.take()) else {
             return;
         };
+        if shared.is_inherited() {
+            // The thread does not exist here, and joining or detaching it would touch the memory of another one.
+            std::mem::forget(thread);
+            return;
+        }
         let timeout = shared.config.shutdown_timeout;
+        let begun = Instant::now();
         let was_on = client::is_on();
         if was_on {
             shared.requests.flush(timeout);
         }
         client::switch(false);
         client::install(None);
+        shared.urgent.close(timeout.saturating_sub(begun.elapsed()));
         shared
             .requests
             .change(|wanted| (wanted.stop, wanted.last_work) = (true, was_on));
         // Does not wait longer for a request in flight: a batch that is on disk is sent again.
-        if thread.is_finished() || timeout > Duration::ZERO && shared.requests.stopped(timeout) {
+        let left = timeout.saturating_sub(begun.elapsed());
+        if thread.is_finished() || left > Duration::ZERO && shared.requests.stopped(left) {
             let _panicked = thread.join().is_err();
         }
     }
@@ -336,30 +412,34 @@ pub fn set_enabled(enabled: bool) {
     let Some(shared) = client::installed() else {
         return;
     };
+    if enabled && !client::is_on() {
+        shared.app_state.begin_again();
+    }
     client::switch(enabled);
     if !enabled {
         // Done here rather than by the background thread, so that events recorded after renewed consent are kept.
         shared.forget_queued();
     }
-    shared.requests.change(|wanted| {
-        wanted.hurry = true;
-        // A pending `forget` stays pending if consent is renewed before it runs.
-        wanted.forget |= !enabled;
-    });
+    if enabled {
+        shared.requests.change(|wanted| wanted.hurry = true);
+    } else {
+        shared.requests.forget();
+    }
 }
 
 /// Sends everything collected so far, and blocks for at most `timeout`. Call it just before the system suspends the app, never on
 /// the thread that draws.
 ///
-/// Returns `true` if the attempt finished in time, even if the server did not accept everything: the rest stays on the device and
-/// is retried. Returns `false` if time ran out or if some batches cannot be read from disk at the moment; they are kept and
-/// retried, too. Before [`init`] and while collection is switched off, returns `false` at once.
+/// Returns `true` if the server has everything, or if [`Config::offline`] keeps everything on the device. Returns `false` if something
+/// still waits on the device and is retried, because time ran out, the server cannot be reached or asks to wait, only Wi-Fi is allowed,
+/// or the disk cannot be read; and if the server refused a batch. [`problem()`] returns the reason. Before [`init`] and while collection is switched
+/// off, returns `false` at once.
 ///
 /// ```
 /// use std::time::Duration;
 ///
-/// let attempted = unjank::flush(Duration::from_millis(500));
-/// assert!(!attempted); // the SDK is not running here
+/// let sent = unjank::flush(Duration::from_millis(500));
+/// assert!(!sent); // the SDK is not running here
 /// ```
 pub fn flush(timeout: Duration) -> bool {
     client::current().is_some_and(|shared| shared.requests.flush(timeout))
@@ -374,9 +454,17 @@ pub fn flush(timeout: Duration) -> bool {
 /// ```
 pub fn set_user(user_id: Option<&str>) {
     if let Some(shared) = client::installed() {
-        shared
-            .users
-            .set(unjank_monitors::bounded(user_id.unwrap_or_default()));
+        let user_id = unjank_monitors::bounded(user_id.unwrap_or_default());
+        if shared.users.current() != user_id {
+            // What was measured until now belongs to the person before.
+            if client::is_on() {
+                shared.poll_meters(true);
+            }
+            *shared.meters.last_values() = unjank_monitors::LastValues::default();
+            // The lines are about the person before.
+            shared.meters.log().clear();
+        }
+        shared.users.set(user_id);
     }
 }
 
@@ -390,7 +478,9 @@ pub fn set_user(user_id: Option<&str>) {
 /// ```
 pub fn set_page(page: &str) {
     if let Some(shared) = client::installed() {
-        shared.meters.log().screen(clock::wall_clock(), page);
+        if client::is_on() {
+            shared.meters.log().screen(clock::wall_clock(), page);
+        }
         shared.set_page(page);
         shared.set_scene();
     }
@@ -407,33 +497,4 @@ pub fn set_network(network: Network) {
         shared.set_network(network);
         shared.set_scene();
     }
-}
-
-/// Sets whether the app is visible, which stalls report. The initial value is `true`. Also takes effect while collection is
-/// switched off; does nothing before [`init`].
-///
-/// ```
-/// unjank::set_foreground(false); // the user left the app
-/// ```
-pub fn set_foreground(foreground: bool) {
-    if let Some(shared) = client::installed() {
-        shared.foreground.store(foreground, Ordering::Relaxed);
-        shared.set_scene();
-    }
-}
-
-/// Returns the value of one of the team's own toggles in the remote configuration: any JSON value.
-///
-/// Returns `None` if no toggle has this name, before a configuration has arrived, and before [`init`]. With a
-/// [`Config::data_dir`], the background thread loads the last configuration when it starts. The call only reads memory and copies
-/// the value.
-///
-/// ```
-/// let new_cart = unjank::toggle("new_cart").is_some_and(|value| value == true);
-/// assert!(!new_cart); // the SDK is not running here
-/// ```
-#[must_use]
-pub fn toggle(name: &str) -> Option<serde_json::Value> {
-    let shared = client::installed()?;
-    shared.settings.load().document.toggles.get(name).cloned()
 }

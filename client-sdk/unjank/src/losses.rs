@@ -13,6 +13,8 @@ pub(crate) enum Reason {
     RateLimited,
     /// The disk space was used up, and the oldest events were dropped.
     DiskFull,
+    /// There is no data directory, the memory for batches was used up, and the oldest events were dropped.
+    MemoryFull,
     /// Reading from or writing to the disk failed.
     DiskFailed,
     /// The event waited for longer than the server accepts.
@@ -23,20 +25,24 @@ pub(crate) enum Reason {
     TooLarge,
     /// `before_send` dropped the event.
     Filtered,
+    /// The method was shorter than `Config::min_method_duration`.
+    TooShort,
     /// Collection was switched off while the event waited.
     Disabled,
 }
 
 impl Reason {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::QueueFull,
         Self::RateLimited,
         Self::DiskFull,
+        Self::MemoryFull,
         Self::DiskFailed,
         Self::TooOld,
         Self::Refused,
         Self::TooLarge,
         Self::Filtered,
+        Self::TooShort,
         Self::Disabled,
     ];
 
@@ -45,11 +51,13 @@ impl Reason {
             Self::QueueFull => "queue_full",
             Self::RateLimited => "rate_limited",
             Self::DiskFull => "disk_full",
+            Self::MemoryFull => "memory_full",
             Self::DiskFailed => "disk_failed",
             Self::TooOld => "too_old",
             Self::Refused => "refused",
             Self::TooLarge => "too_large",
             Self::Filtered => "filtered",
+            Self::TooShort => "too_short",
             Self::Disabled => "disabled",
         }
     }

@@ -1,5 +1,9 @@
 //! The main loop: times its messages, and captures its stack from another thread while a message takes too long.
 
+mod looks;
+
+pub(crate) use self::looks::look_now;
+
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -8,13 +12,17 @@ use std::time::Duration;
 use unjank_monitors::{
     CaptureRequest, FinishedStall, LoopClock, Samples, StallWatch, Uptime, bounded,
 };
-use unjank_protocol::{Frame, Jank, JankSample, Signal};
+use unjank_protocol::{Frame, Jank, JankSample, LogLine, Signal};
 use unjank_stack_sampler::{Sampler, StackSource};
 
+use self::looks::Looks;
+use crate::app_state::{message_begins, message_ends};
 use crate::client::{self, Shared};
 use crate::clock::Times;
 use crate::event::Event;
 use crate::losses::Reason;
+use crate::span_record::Queued;
+use crate::urgent::Urgent;
 
 /// How often the watchdog checks whether the SDK is running and switched on, while it is not.
 const IDLE: Duration = Duration::from_millis(500);
@@ -38,16 +46,26 @@ pub struct MainLoop {
     clock: Arc<LoopClock>,
     /// Whether the clock knows of an open message. One that began or ended while nothing was collected does not count.
     open: Cell<bool>,
+    /// Ends the watchdog with this value.
+    _alive: Arc<()>,
+}
+
+impl Drop for MainLoop {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 impl MainLoop {
     /// Creates the main loop of this thread, which counts as the main thread from now on. On Linux and Android on x86-64 and
-    /// aarch64, a signal captures the thread's stack. Elsewhere, stalls have no stacks; use [`MainLoop::with_stacks`] there.
+    /// aarch64, the thread's stack is captured: without disturbing the thread while it waits in a system call (Linux on x86-64), by
+    /// a signal otherwise. Elsewhere, stalls have no stacks; use [`MainLoop::with_stacks`] there. A stall without a stack says why
+    /// (`stack_missing`).
     #[must_use]
     pub fn of_this_thread() -> Self {
         match Sampler::for_this_thread() {
-            Ok(sampler) => Self::start(Some(Box::new(sampler))),
-            Err(_) => Self::start(None),
+            Ok(sampler) => Self::start(Ok(Box::new(sampler))),
+            Err(error) => Self::start(Err(error.to_string())),
         }
     }
 
@@ -66,17 +84,21 @@ impl MainLoop {
     /// ```
     #[must_use]
     pub fn with_stacks(source: impl StackSource + 'static) -> Self {
-        Self::start(Some(Box::new(source)))
+        Self::start(Ok(Box::new(source)))
     }
 
-    fn start(source: Option<Box<dyn StackSource>>) -> Self {
+    fn start(source: Source) -> Self {
         crate::mark_main_thread();
         let clock = Arc::new(LoopClock::default());
+        let alive = Arc::new(());
         let watchdog = Watchdog {
-            clock: Arc::downgrade(&clock),
+            clock: Arc::clone(&clock),
+            alive: Arc::downgrade(&alive),
             thread: bounded(thread::current().name().unwrap_or("main")).to_owned(),
             source,
             stacks: Vec::new(),
+            noted: None,
+            failed: None,
         };
         let spawned = thread::Builder::new()
             .name("unjank-watchdog".to_owned())
@@ -86,6 +108,7 @@ impl MainLoop {
         Self {
             clock,
             open: Cell::new(false),
+            _alive: alive,
         }
     }
 
@@ -95,6 +118,7 @@ impl MainLoop {
         if client::is_on() {
             self.clock.begin(Uptime::now());
             self.open.set(true);
+            message_begins();
         } else if self.open.get() {
             self.close();
         }
@@ -110,7 +134,9 @@ impl MainLoop {
 
     fn close(&self) {
         self.open.set(false);
-        self.clock.end(Uptime::now());
+        let now = Uptime::now();
+        self.clock.end(now);
+        message_ends(now);
     }
 
     /// For loops that only know when a round begins: the time since the last call counts as one message.
@@ -121,14 +147,34 @@ impl MainLoop {
     }
 }
 
+/// Where stacks come from, or why there are none.
+type Source = Result<Box<dyn StackSource>, String>;
+
 /// The thread that watches the main one.
 struct Watchdog {
-    clock: Weak<LoopClock>,
+    clock: Arc<LoopClock>,
+    alive: Weak<()>,
     thread: String,
-    source: Option<Box<dyn StackSource>>,
+    source: Source,
     /// Stacks of stalls that are not over: when the stall began, the offset into it in milliseconds, and the frames.
     stacks: Vec<(Uptime, u32, Vec<Frame<'static>>)>,
+    noted: Option<Noted>,
+    /// Why the last capture failed, and when its stall began.
+    failed: Option<(Uptime, String)>,
 }
+
+/// A stall that is noted in case the process is killed before it is over.
+struct Noted {
+    began: Uptime,
+    at: Uptime,
+    /// The sample rate, if sampling keeps the stall.
+    sample_rate: Option<f64>,
+    /// The log when the stall was noticed.
+    log: Vec<LogLine<'static>>,
+}
+
+/// How often the duration of a noted stall is updated.
+const NOTE_EVERY_US: u64 = 1_000_000;
 
 /// The watch over the loop, and the client and edition of its settings that it was configured from.
 struct Watching {
@@ -164,27 +210,47 @@ const MOST_STACKS: usize = 64;
 impl Watchdog {
     fn run(mut self) {
         let mut watching = None;
-        while let Some(clock) = self.clock.upgrade() {
-            let Some(shared) = client::current() else {
-                watching = None;
-                drop(clock);
-                thread::sleep(IDLE);
-                continue;
-            };
-            if watching.is_none() {
-                // The first stack takes longest, because it reads the symbols: do that while the main thread is not stalled.
-                drop(self.stack(WARM_UP_DEPTH));
+        let looks = Looks::begin();
+        loop {
+            // The last look is after the loop has ended.
+            let is_last = self.alive.strong_count() == 0;
+            let pause = looks.look(|| self.look(&mut watching));
+            if is_last {
+                return;
             }
-            let watch = current_watch(&mut watching, &shared);
-            clock.set_long(watch.shortest_us());
-            let pause = self.look(&shared, &clock, watch);
-            drop((clock, shared));
-            thread::sleep(pause);
+            thread::park_timeout(pause);
         }
     }
 
+    /// Looks at the loop if the SDK runs and is switched on. Returns how long to wait until the next look.
+    fn look(&mut self, watching: &mut Option<Watching>) -> Duration {
+        let Some(shared) = client::current().filter(|shared| self.is_wanted(shared)) else {
+            // What was seen before consent was withdrawn is gone.
+            (*watching, self.noted, self.failed) = (None, None, None);
+            self.stacks.clear();
+            return IDLE;
+        };
+        if watching.is_none() {
+            // The first stack takes longest, because it reads the symbols: do that while the main thread is not stalled.
+            let _discarded = self.stack(WARM_UP_DEPTH).is_ok();
+        }
+        let watch = current_watch(watching, &shared);
+        let clock = Arc::clone(&self.clock);
+        clock.set_long(watch.shortest_us());
+        self.check(&shared, &clock, watch)
+    }
+
+    /// Returns whether stalls are switched on. A stall that was noted before they were switched off is forgotten.
+    fn is_wanted(&mut self, shared: &Shared) -> bool {
+        let is_off = shared.settings.load().off.has(Signal::Janks);
+        if is_off && self.noted.take().is_some() {
+            shared.note_stall(None);
+        }
+        !is_off
+    }
+
     /// Checks the loop once. Returns how long to wait until the next check.
-    fn look(&mut self, shared: &Shared, clock: &LoopClock, watch: &mut StallWatch) -> Duration {
+    fn check(&mut self, shared: &Shared, clock: &LoopClock, watch: &mut StallWatch) -> Duration {
         let watched = watch.watch(clock, Uptime::now());
         if let Some(request) = watched.capture {
             self.capture(request, clock);
@@ -195,6 +261,13 @@ impl Watchdog {
             // Stacks of earlier messages belong to no stall.
             self.stacks.retain(|(of, ..)| *of > began);
         }
+        let running = clock.running();
+        self.note(
+            shared,
+            watch
+                .so_far(Uptime::now())
+                .filter(|stall| running == Some(stall.began)),
+        );
         let lost = clock.take_lost();
         if lost > 0 {
             shared.losses.add(Signal::Janks, Reason::QueueFull, lost);
@@ -203,42 +276,117 @@ impl Watchdog {
         Duration::from_micros(pause.clamp(1_000, 500_000))
     }
 
+    /// Notes the stall that is under way. It is reported when it is over, or at the next start if the process is killed before.
+    fn note(&mut self, shared: &Shared, stall: Option<FinishedStall>) {
+        let Some(stall) = stall else {
+            if self.noted.take().is_some() {
+                shared.note_stall(None);
+            }
+            return;
+        };
+        let now = Uptime::now();
+        let known = self.noted.take().filter(|noted| noted.began == stall.began);
+        let is_due = known
+            .as_ref()
+            .is_none_or(|noted| now.micros_since(noted.at) >= NOTE_EVERY_US);
+        let mut noted = known.unwrap_or_else(|| Noted {
+            began: stall.began,
+            at: now,
+            sample_rate: shared.draw_rate(Signal::Janks),
+            log: shared.meters.log().lines(),
+        });
+        if is_due {
+            noted.at = now;
+        }
+        if let Some(sample_rate) = noted.sample_rate.filter(|_| is_due) {
+            let of_stall = |(began, ..): &&(Uptime, u32, _)| *began == stall.began;
+            let stacks = self.stacks.iter().filter(of_stall).cloned().collect();
+            let log = noted.log.clone();
+            shared.note_stall(Some(self.event(stall, stacks, (sample_rate, log))));
+        }
+        self.noted = Some(noted);
+    }
+
     fn capture(&mut self, request: CaptureRequest, clock: &LoopClock) {
         // A stack that is captured after the stall would blame other code. The capture itself is immediate. Reading the stack
         // takes time, and the stall may end before that is done.
-        if !clock.is_running(request.began) || self.stacks.len() >= MOST_STACKS {
-            return;
-        }
         let depth = usize::try_from(request.max_frames).unwrap_or(usize::MAX);
-        if let Some(stack) = self.stack(depth) {
-            self.stacks.push((request.began, request.offset_ms, stack));
+        let captured = if !clock.is_running(request.began) {
+            Err("the stall ended before its stack was captured".to_owned())
+        } else if self.stacks.len() >= MOST_STACKS {
+            Err("too many stacks of other stalls were kept".to_owned())
+        } else {
+            self.stack(depth)
+        };
+        match captured {
+            Ok(stack) => self.stacks.push((request.began, request.offset_ms, stack)),
+            Err(reason) => self.failed = Some((request.began, reason)),
         }
     }
 
-    fn stack(&self, depth: usize) -> Option<Vec<Frame<'static>>> {
-        let source = self.source.as_ref()?;
+    fn stack(&self, depth: usize) -> Result<Vec<Frame<'static>>, String> {
+        let source = self.source.as_ref().map_err(Clone::clone)?;
         // If the host's source panics, there is no stack.
         let taken =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| source.capture(depth)));
-        taken.ok()?.ok()
+        match taken {
+            Ok(Ok(stack)) if stack.is_empty() => Err("the captured stack was empty".to_owned()),
+            Ok(captured) => captured.map_err(|error| error.to_string()),
+            Err(_) => Err("the source of stacks panicked".to_owned()),
+        }
     }
 
     fn report(&mut self, shared: &Shared, stall: FinishedStall) {
-        let mut stacks = self
-            .stacks
-            .extract_if(.., |(began, ..)| *began == stall.began);
+        let of_stall = |(began, ..): &mut (Uptime, u32, _)| *began == stall.began;
+        let stacks = self.stacks.extract_if(.., of_stall).collect();
+        let failed = self.failed.take_if(|(began, _)| *began == stall.began);
+        let missing = failed.map(|(_, reason)| reason);
+        let known = self.noted.take_if(|noted| noted.began == stall.began);
+        let was_noted = known.is_some();
+        // Drawn once per stall, so that a noted stall and the reported one share the sampling decision.
+        let (sample_rate, log) = match known {
+            Some(noted) => (noted.sample_rate, noted.log),
+            None => (shared.draw_rate(Signal::Janks), shared.meters.log().lines()),
+        };
+        let event = sample_rate.map(|sample_rate| {
+            let mut event = self.event(stall, stacks, (sample_rate, log));
+            if let Some(reason) = missing.filter(|_| event.stack.is_empty()) {
+                event.stack_missing = bounded(&reason).to_owned().into();
+            }
+            shared
+                .urgent
+                .notify(|| Urgent::StallEnded(Box::new(event.clone())));
+            Event::Jank(event)
+        });
+        let report = || {
+            if let Some(event) = event {
+                shared.push(Queued::Event(Box::new(event)));
+            }
+        };
+        match was_noted {
+            true => shared.note_stall_and(None, report),
+            false => report(),
+        }
+    }
+
+    fn event(
+        &self,
+        stall: FinishedStall,
+        stacks: Vec<(Uptime, u32, Vec<Frame<'static>>)>,
+        (sample_rate, mut run_log): (f64, Vec<LogLine<'static>>),
+    ) -> Jank<'static> {
+        // What was logged during the stall did not lead to it.
+        run_log.retain(|line| line.time <= stall.jank.start);
+        let mut stacks = stacks.into_iter();
         let first = stacks.next();
         let samples = stacks.map(|(_, offset_ms, stack)| JankSample { offset_ms, stack });
-        let samples = samples.collect();
-        shared.record(Signal::Janks, |sample_rate| {
-            Event::Jank(Jank {
-                thread: self.thread.clone().into(),
-                stack: first.map(|(_, _, stack)| stack).unwrap_or_default(),
-                samples,
-                run_log: shared.meters.log().lines(),
-                sample_rate,
-                ..stall.jank
-            })
-        });
+        Jank {
+            thread: self.thread.clone().into(),
+            stack: first.map(|(_, _, stack)| stack).unwrap_or_default(),
+            samples: samples.collect(),
+            run_log,
+            sample_rate,
+            ..stall.jank
+        }
     }
 }

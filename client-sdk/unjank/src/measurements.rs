@@ -96,12 +96,7 @@ impl Shared {
 
     pub(crate) fn record_samples(&self, samples: impl IntoIterator<Item = Metric<'static>>) {
         for sample in samples {
-            self.record(Signal::Metrics, |sample_rate| {
-                Event::Metric(Metric {
-                    sample_rate,
-                    ..sample
-                })
-            });
+            self.record_metric(sample);
         }
     }
 }

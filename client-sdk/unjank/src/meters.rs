@@ -3,10 +3,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unjank_monitors::{
-    AppStartTimer, FrameMeter, MetricWindows, PageLoads, Recompositions, RunLog, Scene,
+    AppStartTimer, FrameMeter, LastValues, MetricWindows, PageLoads, Recompositions, RunLog, Scene,
     TrafficMeter,
 };
 use unjank_protocol::config::Document;
+
+use crate::next_frame::NextFrame;
 
 #[derive(Debug)]
 pub(crate) struct Meters {
@@ -17,6 +19,8 @@ pub(crate) struct Meters {
     redraws: Mutex<Recompositions>,
     samples: Mutex<MetricWindows>,
     log: Mutex<RunLog>,
+    last_values: Mutex<LastValues>,
+    pub(crate) next_frame: NextFrame,
 }
 
 /// Length of the windows in which redraws are counted.
@@ -38,6 +42,8 @@ impl Meters {
             redraws: Mutex::new(Recompositions::new(REDRAW_WINDOW_MS, scene.clone())),
             samples: Mutex::new(MetricWindows::new(&document.monitors, scene)),
             log: Mutex::default(),
+            last_values: Mutex::default(),
+            next_frame: NextFrame::default(),
         }
     }
 
@@ -53,6 +59,8 @@ impl Meters {
         swap(&self.redraws, new.redraws);
         swap(&self.samples, new.samples);
         swap(&self.log, new.log);
+        swap(&self.last_values, new.last_values);
+        self.next_frame.clear();
     }
 
     pub(crate) fn set_config(&self, document: &Document) {
@@ -84,6 +92,10 @@ impl Meters {
 
     pub(crate) fn samples(&self) -> MutexGuard<'_, MetricWindows> {
         locked(&self.samples)
+    }
+
+    pub(crate) fn last_values(&self) -> MutexGuard<'_, LastValues> {
+        locked(&self.last_values)
     }
 
     pub(crate) fn log(&self) -> MutexGuard<'_, RunLog> {

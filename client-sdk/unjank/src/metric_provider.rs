@@ -2,7 +2,7 @@
 
 /// A monitor that is sampled at an interval, on the background thread. The remote configuration (`monitors`) sets the interval
 /// for its name, from 100 ms to one hour. A monitor that is not named there is off. One that panics is sampled again at the next
-/// interval.
+/// interval. One that has the name of a built-in monitor (`fps`, `cpu`, `memory`, `battery`) replaces it.
 ///
 /// ```
 /// use unjank::{Config, MetricProvider};
@@ -14,8 +14,8 @@
 ///         "battery"
 ///     }
 ///
-///     fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
-///         tell("battery_percent", 81.0); // … as the system reports it …
+///     fn sample(&mut self, report: &mut dyn FnMut(&'static str, f64)) {
+///         report("battery_percent", 81.0); // … as the system reports it …
 ///     }
 /// }
 ///
@@ -25,7 +25,7 @@ pub trait MetricProvider: Send {
     /// The monitor's name in the remote configuration, such as `battery`.
     fn name(&self) -> &str;
 
-    /// Reports the current values. Call `tell` for each, with its name including the unit, such as `battery_percent`. A value
+    /// Reports the current values. Call `report` for each, with its name including the unit, such as `battery_percent`. A value
     /// that is not finite is not recorded. Omit a value that is not known.
-    fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64));
+    fn sample(&mut self, report: &mut dyn FnMut(&'static str, f64));
 }

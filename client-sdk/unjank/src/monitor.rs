@@ -1,17 +1,24 @@
 //! Monitors: values that are sampled at an interval, or reported when they change. The remote configuration switches each one on
 //! by name.
 
+mod battery;
 mod memory;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod memory_limit;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use unjank_monitors::Uptime;
+use unjank_monitors::{Series, Uptime};
+use unjank_protocol::Signal;
+use unjank_protocol::config::Monitor;
 
+use self::battery::Battery;
 use self::memory::Memory;
 use crate::client::{self, Shared};
 use crate::clock::Moment;
 use crate::clock::Times;
+use crate::config::Mode;
 use crate::metric_provider::MetricProvider;
 
 /// Reports a new value of a monitor. Values of one interval are aggregated into one event with minimum, maximum and mean. Does
@@ -34,44 +41,84 @@ pub fn sample(monitor: &str, metric: &str, value: f64) {
     });
 }
 
+/// The same, with attributes of the app: at most 8, whose names and values are cut at 1 KiB. Values with different attributes are
+/// aggregated apart, and each combination counts as one of the 64 metrics. The server groups and filters by them (`attribute.` and the
+/// name).
+///
+/// ```
+/// unjank::sample_with("cache", "cache_hit_percent", 93.0, &[("cache", "images")]);
+/// ```
+pub fn sample_with(monitor: &str, metric: &str, value: f64, attributes: &[(&str, &str)]) {
+    client::with(|shared| {
+        let series = Series {
+            monitor,
+            metric,
+            attributes,
+        };
+        let ended = shared
+            .meters
+            .samples()
+            .sample_of(series, value, Uptime::now());
+        shared.record_samples(ended);
+    });
+}
+
 /// The providers, and when each is due.
 #[derive(Default)]
 pub(crate) struct Monitors(Vec<Due>);
 
 struct Due {
     provider: Box<dyn MetricProvider>,
+    /// Whether the app added it.
+    is_own: bool,
     next: Option<Moment>,
 }
 
 impl Monitors {
     pub(crate) fn new(own: Vec<Box<dyn MetricProvider>>) -> Self {
-        let mut providers: Vec<Box<dyn MetricProvider>> = vec![
+        let built_in: [Box<dyn MetricProvider>; 4] = [
             Box::new(Fps::default()),
             Box::new(Cpu::default()),
             Box::new(Memory),
+            Box::new(Battery::default()),
         ];
-        providers.extend(own);
-        let due = |provider| Due {
-            provider,
-            next: None,
+        let due = |is_own| {
+            move |provider| Due {
+                provider,
+                is_own,
+                next: None,
+            }
         };
-        Self(providers.into_iter().map(due).collect())
+        // A provider of the app replaces the built-in one of the same name.
+        let name = |one: &dyn MetricProvider| {
+            catch_unwind(AssertUnwindSafe(|| one.name().to_owned())).ok()
+        };
+        let names: Vec<String> = own.iter().filter_map(|one| name(&**one)).collect();
+        let built_in = built_in
+            .into_iter()
+            .filter(|one| !names.iter().any(|own| own == one.name()));
+        let own: Vec<Due> = own.into_iter().map(due(true)).collect();
+        Self(built_in.map(due(false)).chain(own).collect())
     }
 
     /// Samples the providers that are due.
     pub(crate) fn poll(&mut self, shared: &Shared) {
         let now = Moment::now();
         let settings = shared.settings.load();
-        if !settings.collects() {
+        if !settings.collects() || settings.off.has(Signal::Metrics) {
             self.0.iter_mut().for_each(|due| due.next = None);
             return;
         }
+        let is_lab = shared.config.mode != Mode::Production;
         for due in &mut self.0 {
             // A provider that panics in `name` has none.
             let name = catch_unwind(AssertUnwindSafe(|| due.provider.name().to_owned()));
-            let monitor = name
-                .ok()
-                .and_then(|name| settings.document.monitors.get(&name));
+            let monitor = name.ok().and_then(|name| {
+                let named = settings.document.monitors.get(&name).cloned();
+                // Without a server, nothing else would switch it on.
+                let is_on = || shared.switches.named(&name) != Some(false);
+                named.or_else(|| (due.is_own && is_lab && is_on()).then(Monitor::default))
+            });
             let Some(monitor) = monitor else {
                 due.next = None;
                 continue;
@@ -97,10 +144,23 @@ impl Monitors {
     }
 }
 
-/// Frames per second, while frames are drawn.
+/// CPU and memory, for the live view.
+#[derive(Default)]
+pub(crate) struct Resources(Cpu);
+
+impl Resources {
+    /// Reports `cpu_percent` since the previous call, and the memory.
+    pub(crate) fn sample(&mut self, report: &mut dyn FnMut(&'static str, f64)) {
+        self.0.sample(report);
+        Memory.sample(report);
+    }
+}
+
+/// Frames per second of the time in which frames were wanted: a still screen has none, and costs nothing.
 #[derive(Default)]
 struct Fps {
-    last: Option<(Moment, u64)>,
+    /// Frames, and the time in which they were wanted, in microseconds.
+    last: Option<(u64, u64)>,
 }
 
 impl MetricProvider for Fps {
@@ -109,17 +169,21 @@ impl MetricProvider for Fps {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "frames of one interval are few")]
-    fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
-        let Some(drawn) = client::installed().map(|shared| shared.meters.frames().drawn()) else {
+    fn sample(&mut self, report: &mut dyn FnMut(&'static str, f64)) {
+        let now = client::installed().map(|shared| {
+            let frames = shared.meters.frames().totals();
+            (frames.drawn, frames.active_us)
+        });
+        let Some((drawn, active_us)) = now else {
             return;
         };
-        let now = Moment::now();
-        let last = self.last.replace((now, drawn));
-        if let Some((since, before)) = last
-            && drawn > before
-        {
-            let seconds = now.since(since).as_secs_f64().max(0.001);
-            tell("fps", drawn.saturating_sub(before) as f64 / seconds);
+        let (before, since_us) = self.last.replace((drawn, active_us)).unwrap_or_default();
+        let (drawn, active_us) = (
+            drawn.saturating_sub(before),
+            active_us.saturating_sub(since_us),
+        );
+        if drawn > 0 && active_us > 0 {
+            report("fps", drawn as f64 * 1_000_000.0 / active_us as f64);
         }
     }
 }
@@ -135,14 +199,14 @@ impl MetricProvider for Cpu {
         "cpu"
     }
 
-    fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
+    fn sample(&mut self, report: &mut dyn FnMut(&'static str, f64)) {
         let (now, Some(used)) = (Moment::now(), process_cpu()) else {
             return;
         };
         if let Some((since, before)) = self.last.replace((now, used)) {
             let passed = now.since(since).as_secs_f64().max(0.001);
             let used = used.saturating_sub(before).as_secs_f64();
-            tell("cpu_percent", used / passed * 100.0);
+            report("cpu_percent", used / passed * 100.0);
         }
     }
 }
@@ -159,4 +223,33 @@ fn process_cpu() -> Option<Duration> {
 #[cfg(not(unix))]
 fn process_cpu() -> Option<Duration> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Own;
+
+    impl MetricProvider for Own {
+        fn name(&self) -> &'static str {
+            "battery"
+        }
+
+        fn sample(&mut self, _report: &mut dyn FnMut(&'static str, f64)) {}
+    }
+
+    #[test]
+    fn a_provider_of_the_app_replaces_the_built_in_one_of_its_name() {
+        let own = |monitors: Monitors| -> Vec<(String, bool)> {
+            let all = monitors.0.iter();
+            all.map(|due| (due.provider.name().to_owned(), due.is_own))
+                .collect()
+        };
+        let expected = ["fps", "cpu", "memory", "battery"].map(|name| (name.to_owned(), false));
+        assert_eq!(own(Monitors::new(Vec::new())), expected);
+        let mut replaced = expected.to_vec();
+        replaced[3].1 = true;
+        assert_eq!(own(Monitors::new(vec![Box::new(Own)])), replaced);
+    }
 }

@@ -1,8 +1,8 @@
 //! Fetches the remote configuration and keeps it on disk.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,10 @@ use unjank_protocol::config::{Document, SCHEMA};
 
 use crate::clock::Moment;
 use crate::config::Config;
+use crate::exchange::{Answer, Outgoing};
+use crate::problem::{self, Problem};
 use crate::random::draw;
-use crate::transport::{Request, Response, Transport, send};
+use crate::transport::Response;
 use crate::uplink::asked_wait;
 
 const SDK_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -28,11 +30,11 @@ pub(crate) struct Identity {
 
 /// Polls of the configuration.
 pub(crate) struct Remote {
-    transport: Arc<dyn Transport>,
     file: Option<PathBuf>,
     etag: Option<String>,
     next: Moment,
     failures: u32,
+    has_polled: bool,
     /// An `ETag` that a receipt announced and that the poll did not return. Another receipt with it does not cause a poll.
     announced: Option<String>,
 }
@@ -49,30 +51,46 @@ struct Kept {
 
 impl Remote {
     /// `first` is when to poll first.
-    pub(crate) fn new(transport: Arc<dyn Transport>, file: Option<PathBuf>, first: Moment) -> Self {
+    pub(crate) fn new(file: Option<PathBuf>, first: Moment) -> Self {
         Self {
-            transport,
             file,
             etag: None,
             next: first,
             failures: 0,
+            has_polled: false,
             announced: None,
         }
     }
 
     /// Returns the last configuration that an earlier process fetched.
     pub(crate) fn remembered(&mut self) -> Option<Document> {
-        let text = std::fs::read(self.file.as_ref()?).ok()?;
-        let kept: Kept = serde_json::from_slice(&text).ok()?;
-        if kept.document.schema > SCHEMA {
-            return None;
-        }
+        let kept = kept_in(self.file.as_ref()?)?;
         self.etag = (kept.sdk_version == SDK_VERSION).then_some(kept.etag);
         Some(kept.document)
     }
 
     pub(crate) fn next(&self) -> Moment {
         self.next
+    }
+
+    /// Returns whether the configuration is due for a poll: this process has not polled, and the last poll of any process is older than this.
+    pub(crate) fn is_old(&self, interval: Duration) -> bool {
+        let Some(file) = &self.file else { return false };
+        let age = || {
+            let modified = std::fs::metadata(file).ok()?.modified().ok()?;
+            modified.elapsed().ok()
+        };
+        !self.has_polled && age().is_none_or(|age| age >= interval)
+    }
+
+    /// Whether this process has polled, with or without success.
+    pub(crate) fn has_polled(&self) -> bool {
+        self.has_polled
+    }
+
+    /// Lets the next poll be due now.
+    pub(crate) fn hurry(&mut self) {
+        self.next = Moment::now();
     }
 
     /// Polls at once if a receipt announces a configuration that is not known.
@@ -84,22 +102,46 @@ impl Remote {
         }
     }
 
-    /// Polls if it is time to. Returns a new document.
-    pub(crate) fn poll(
-        &mut self,
-        config: &Config,
-        identity: &Identity,
-        interval_s: u32,
-    ) -> Option<Document> {
+    /// Returns the request of a poll if one is due.
+    pub(crate) fn request(&mut self, config: &Config, identity: &Identity) -> Option<Outgoing> {
         if Moment::now() < self.next {
             return None;
         }
-        let answer = self.ask(config, identity);
+        let mut headers = vec![("authorization", format!("Bearer {}", config.key.0))];
+        if let Some(etag) = &self.etag {
+            headers.push(("if-none-match", etag.clone()));
+        }
+        Some(Outgoing {
+            method: "GET",
+            url: url(config, identity),
+            headers,
+            body: Vec::new(),
+            timeout: config.request_timeout,
+        })
+    }
+
+    /// Handles the response to a poll. Returns a new document.
+    pub(crate) fn answered(
+        &mut self,
+        answer: Answer,
+        (config, problem): (&Config, &Problem),
+        interval_s: u32,
+    ) -> Option<Document> {
+        self.has_polled = true;
         let changed = match answer {
-            Some(Response { status: 304, .. }) => Ok(None),
-            Some(response) if response.status == 200 => read(&response).map(Some).ok_or(None),
-            Some(response) => Err(response.retry_after.as_deref().and_then(asked_wait)),
-            None => Err(None),
+            Ok(Response { status: 304, .. }) => {
+                self.mark_as_current();
+                Ok(None)
+            }
+            Ok(response) if response.status == 200 => read(&response).map(Some).ok_or(None),
+            Ok(response) => {
+                problem.set(problem::of_response(&config.endpoint, &response));
+                Err(response.retry_after.as_deref().and_then(asked_wait))
+            }
+            Err(error) => {
+                problem.set(problem::of_connection(&config.endpoint, &error));
+                Err(None)
+            }
         };
         let interval = Duration::from_secs(u64::from(interval_s.max(30)));
         match changed {
@@ -139,22 +181,31 @@ impl Remote {
         kept.document
     }
 
-    fn ask(&self, config: &Config, identity: &Identity) -> Option<Response> {
-        let url = url(config, identity);
-        let authorization = format!("Bearer {}", config.key.0);
-        let mut headers = vec![("authorization", authorization.as_str())];
-        if let Some(etag) = &self.etag {
-            headers.push(("if-none-match", etag.as_str()));
+    /// Notes that the kept configuration is the current one. If that fails, a short process polls once more.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the age of a file, by the clock of the file system"
+    )]
+    fn mark_as_current(&self) {
+        let opened = self
+            .file
+            .as_ref()
+            .map(|file| File::options().append(true).open(file));
+        if let Some(Ok(file)) = opened {
+            let _failed = file.set_modified(std::time::SystemTime::now()).is_err();
         }
-        let request = Request {
-            method: "GET",
-            url: &url,
-            headers: &headers,
-            body: &[],
-            timeout: config.request_timeout,
-        };
-        send(&*self.transport, request).ok()
     }
+}
+
+/// Returns the last configuration that an earlier process fetched.
+pub(crate) fn remembered(file: &Path) -> Option<Document> {
+    kept_in(file).map(|kept| kept.document)
+}
+
+fn kept_in(file: &Path) -> Option<Kept> {
+    let text = std::fs::read(file).ok()?;
+    let kept: Kept = serde_json::from_slice(&text).ok()?;
+    (kept.document.schema <= SCHEMA).then_some(kept)
 }
 
 /// Parses a response. A document of a later schema may give its fields another meaning, so the current configuration is kept.
@@ -237,23 +288,6 @@ mod tests {
         );
     }
 
-    /// Responds with a document that has this interval.
-    struct Server(u32);
-
-    impl Transport for Server {
-        fn send(
-            &self,
-            _request: Request<'_>,
-        ) -> Result<Response, crate::transport::TransportError> {
-            Ok(Response {
-                status: 200,
-                etag: Some("\"a\"".to_owned()),
-                body: format!(r#"{{"poll_interval_s": {}}}"#, self.0).into_bytes(),
-                ..Response::default()
-            })
-        }
-    }
-
     #[test]
     fn the_next_poll_follows_the_interval_within_a_tenth() {
         let config = Config::new("http://127.0.0.1:1", "k").app("a", "1");
@@ -263,9 +297,18 @@ mod tests {
             network: unjank_protocol::Network::Wifi,
         };
         for interval in [30, 600, 86_400] {
-            let mut remote = Remote::new(Arc::new(Server(interval)), None, Moment::now());
+            let mut remote = Remote::new(None, Moment::now());
             let now = Moment::now();
-            assert!(remote.poll(&config, &identity, 900).is_some());
+            assert!(remote.request(&config, &identity).is_some());
+            let answer = Response {
+                status: 200,
+                etag: Some("\"a\"".to_owned()),
+                body: format!(r#"{{"poll_interval_s": {interval}}}"#).into_bytes(),
+                ..Response::default()
+            };
+            let document = remote.answered(Ok(answer), (&config, &Problem::default()), 900);
+            assert!(document.is_some());
+            assert!(remote.request(&config, &identity).is_none());
             let wait = remote.next().since(now).as_secs_f64() / f64::from(interval);
             assert!((0.89..1.12).contains(&wait), "{wait}");
         }

@@ -1,17 +1,21 @@
 //! Reporters: they see every event that is sent to the server.
 
+mod console;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
-use unjank_protocol::{Resource, SdkHealth};
+use unjank_protocol::{Jank, Resource, SdkHealth};
 
+pub use self::console::Console;
+pub(crate) use self::console::{demangled, shown_frame};
 use crate::event::Event;
 
-/// Sees every event that is sent, except traffic sums. Runs on the background thread: a slow reporter delays uploads, never the
-/// app. A panic is caught.
+/// Sees every event that is sent: traffic as the sums of a batch, everything else event by event. Runs on the background thread: a
+/// slow reporter delays uploads, never the app. A panic is caught.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,80 +38,25 @@ pub trait Reporter: Send + Sync {
     /// Receives an event as it is sent.
     fn report(&self, event: &Event);
 
+    /// Receives an event, and for a span also its tags, which are not sent. The SDK calls only this method; by default, it calls
+    /// [`report`](Self::report).
+    fn report_tagged(&self, event: &Event, _tags: &'static [&'static str]) {
+        self.report(event);
+    }
+
     /// Receives the app and the device that the events are from. Called once, before the first event, without a user.
     fn begin(&self, _resource: &Resource<'_>) {}
+
+    /// Receives a stall that still goes on: its duration until now, and the stack that was captured, or why there is none. Called once
+    /// for each stall that lasts until the background thread gets to it, at most a second later.
+    /// When the stall is over, [`Reporter::report`] receives it with the same `start` and `thread`, and its whole duration.
+    fn stall_began(&self, _stall: &Jank<'_>) {}
 
     /// Receives what the SDK has lost and cost since the last call.
     fn health(&self, _health: &SdkHealth<'_>) {}
 
     /// Writes out what is buffered. Called when events were sealed into a batch, and so also on a flush and when the app ends.
     fn flush(&self) {}
-}
-
-/// Prints one line per event to standard error. [`crate::Mode::Development`] adds this reporter automatically.
-///
-/// ```
-/// let config = unjank::Config::new("http://127.0.0.1:8080", "demo")
-///     .mode(unjank::Mode::Test)
-///     .reporter(unjank::Console); // this mode adds none automatically
-/// ```
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Console;
-
-impl Reporter for Console {
-    #[expect(clippy::print_stderr, reason = "printing is its purpose")]
-    fn report(&self, event: &Event) {
-        match event {
-            Event::Span(span) => eprintln!(
-                "unjank: span {} {:.3} ms on {}",
-                span.name,
-                milliseconds(span.duration_us),
-                span.thread
-            ),
-            Event::Jank(jank) => {
-                let innermost = jank.stack.first();
-                eprintln!(
-                    "unjank: {} of {} ms on {}: {}",
-                    jank.kind,
-                    jank.duration_ms,
-                    jank.page,
-                    innermost.map_or("no stack", |frame| &frame.function)
-                );
-            }
-            Event::FrameWindow(window) => eprintln!(
-                "unjank: {} drew {} frames and dropped {}, {} ms of jank",
-                window.page, window.frames_drawn, window.frames_dropped, window.jank_ms
-            ),
-            Event::PageLoad(load) => {
-                eprintln!(
-                    "unjank: {} {} after {} ms",
-                    load.page, load.outcome, load.total_ms
-                );
-            }
-            Event::Metric(metric) => eprintln!("unjank: {} = {}", metric.name, metric.value),
-            Event::AppStart(start) => {
-                eprintln!("unjank: {} start in {} ms", start.kind, start.duration_ms);
-            }
-            Event::Traffic(traffic) => eprintln!(
-                "unjank: {} {} sent {} B, received {} B",
-                traffic.source, traffic.network, traffic.tx_bytes, traffic.rx_bytes
-            ),
-            Event::Recomposition(redrawn) => {
-                eprintln!(
-                    "unjank: {} redrawn {} times by {}",
-                    redrawn.function, redrawn.count, redrawn.cause
-                );
-            }
-        }
-    }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "for people, to a thousandth of a millisecond"
-)]
-fn milliseconds(micros: i64) -> f64 {
-    micros as f64 / 1_000.0
 }
 
 /// Writes one line of JSON per event to a file, `{"signal": "span", "event": {…}}`, with the fields of the wire format: the

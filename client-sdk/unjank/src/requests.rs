@@ -19,12 +19,19 @@ pub(crate) struct RequestState {
     pub(crate) flushes: u64,
     /// The last flush that is done.
     pub(crate) flushed: u64,
-    /// The last flush that could not read everything that waits.
-    pub(crate) unread: u64,
+    /// The last flush after which something still waits on the device.
+    pub(crate) unsent: u64,
+    /// Number of calls of `keep`, and the last one that is done.
+    pub(crate) keeps: u64,
+    pub(crate) kept: u64,
+    /// The last call of `keep` after which something was still only in memory.
+    pub(crate) unkept: u64,
     /// Wake up now, for example because the queue is filling up.
     pub(crate) hurry: bool,
     /// Delete unsent events.
     pub(crate) forget: bool,
+    /// A deletion of unsent events is requested or under way.
+    forgets: bool,
     /// The background thread has ended.
     ended: bool,
 }
@@ -40,13 +47,54 @@ impl Requests {
     pub(crate) fn wait(&self, longest: Duration) -> RequestState {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = |state: &mut RequestState| {
-            !(state.stop || state.hurry || state.forget || state.flushes > state.flushed)
+            !(state.stop
+                || state.hurry
+                || state.forget
+                || state.flushes > state.flushed
+                || state.keeps > state.kept)
         };
         let waited = self.changed.wait_timeout_while(state, longest, idle);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let taken = *state;
         (state.hurry, state.forget) = (false, false);
         taken
+    }
+
+    /// Waits like [`Self::wait`] while a request to the server is under way. The requests in `known` do not end the wait.
+    pub(crate) fn wait_for_more(&self, known: RequestState, longest: Duration) -> RequestState {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = |state: &mut RequestState| {
+            !(state.hurry
+                || state.forget
+                || state.keeps > state.kept
+                || state.flushes > known.flushes
+                || (state.stop && !known.stop))
+        };
+        let waited = self.changed.wait_timeout_while(state, longest, idle);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let taken = *state;
+        (state.hurry, state.forget) = (false, false);
+        taken
+    }
+
+    /// Requests that unsent events are deleted. A deletion stays requested if consent is renewed before it runs.
+    pub(crate) fn forget(&self) {
+        self.change(|state| {
+            (state.hurry, state.forget, state.forgets) = (true, true, true);
+        });
+    }
+
+    /// Marks the requested deletion as done, unless another was requested meanwhile.
+    pub(crate) fn forgotten(&self) {
+        self.change(|state| state.forgets = state.forget);
+    }
+
+    /// Waits until the requested deletion is done, at most `timeout`.
+    #[cfg(unix)]
+    pub(crate) fn wait_until_forgotten(&self, timeout: Duration) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = |state: &mut RequestState| state.forgets && !state.ended;
+        drop(self.changed.wait_timeout_while(state, timeout, open));
     }
 
     /// Marks the background thread as ended.
@@ -63,7 +111,19 @@ impl Requests {
         waited.unwrap_or_else(PoisonError::into_inner).0.ended
     }
 
-    /// Requests a flush and waits for it. Returns whether it was done in time and could read everything that waits.
+    /// Requests that everything is on disk and waits for it. Returns whether it was done in time.
+    pub(crate) fn keep(&self, timeout: Duration) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.keeps = state.keeps.saturating_add(1);
+        let mine = state.keeps;
+        self.changed.notify_all();
+        let open = |state: &mut RequestState| state.kept < mine && !state.ended;
+        let waited = self.changed.wait_timeout_while(state, timeout, open);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.kept >= mine && state.unkept < mine
+    }
+
+    /// Requests a flush and waits for it. Returns whether everything was sent in time.
     pub(crate) fn flush(&self, timeout: Duration) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.flushes = state.flushes.saturating_add(1);
@@ -72,6 +132,6 @@ impl Requests {
         let open = |state: &mut RequestState| state.flushed < mine && !state.stop;
         let waited = self.changed.wait_timeout_while(state, timeout, open);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        state.flushed >= mine && state.unread < mine
+        state.flushed >= mine && state.unsent < mine
     }
 }

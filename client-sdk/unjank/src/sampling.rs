@@ -4,11 +4,15 @@ use regex_lite::Regex;
 use unjank_protocol::config::Document;
 use unjank_protocol::{Glob, Signal};
 
+use crate::switches::Off;
+
 /// A document with its patterns compiled.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) document: Document,
-    /// Whether this session is sampled. Otherwise it sends only its losses.
+    /// The signals that the app has switched off.
+    pub(crate) off: Off,
+    /// Whether this session is sampled. Otherwise it sends only its traffic and its losses.
     session_sampled: bool,
     rates: Vec<(Glob, f64)>,
     allow: Vec<Regex>,
@@ -21,6 +25,7 @@ pub(crate) struct Share(f64);
 
 impl Share {
     pub(crate) const NOTHING: Self = Self(0.0);
+    pub(crate) const ALL: Self = Self(1.0);
 
     /// Returns whether an event is kept, given its draw from 0 to below 1.
     pub(crate) fn keeps(self, draw: f64) -> bool {
@@ -38,19 +43,33 @@ impl Settings {
             rates: rates.collect(),
             allow: patterns(&document.tracing.allow),
             deny: patterns(&document.tracing.deny),
+            off: Off::default(),
             document,
         }
     }
 
-    /// Returns whether anything is collected in this session.
+    /// Returns whether traffic is counted. It is not sampled: its sums have no sample rate.
+    pub(crate) fn counts_traffic(&self) -> bool {
+        self.document.enabled && !self.off.has(Signal::Traffic)
+    }
+
+    /// Returns whether anything but traffic is collected in this session.
     pub(crate) fn collects(&self) -> bool {
         self.document.enabled && self.session_sampled
+    }
+
+    /// Returns whether errors are collected in this session. They are spans that no rate thins out.
+    pub(crate) fn collects_errors(&self) -> bool {
+        self.collects() && !self.off.has(Signal::Spans)
     }
 
     /// Returns the share of a signal's events, other than spans, that a session keeps.
     pub(crate) fn share(&self, signal: Signal) -> Share {
         let sampling = &self.document.sampling;
-        if !self.collects() {
+        if signal == Signal::Traffic {
+            return Share(f64::from(u8::from(self.counts_traffic())));
+        }
+        if !self.collects() || self.off.has(signal) {
             return Share::NOTHING;
         }
         Share(match signal {
@@ -66,7 +85,8 @@ impl Settings {
 
     /// Returns the share of spans of this name that is kept; none if the name is not traced.
     pub(crate) fn span_share(&self, name: &str, tags: &[&str]) -> Share {
-        if !self.collects() || !self.traces(name, tags) {
+        let is_off = self.off.has(Signal::Spans);
+        if is_off || !self.collects() || !self.traces(name, tags) {
             return Share::NOTHING;
         }
         let named = self.rates.iter().find(|(glob, _)| glob.matches(name));
@@ -142,11 +162,11 @@ mod tests {
     }
 
     #[test]
-    fn an_unsampled_session_sends_nothing_and_rates_include_the_session_rate() {
+    fn an_unsampled_session_sends_only_traffic_and_rates_include_the_session_rate() {
         let document = json!({"sampling": {"session_rate": 0.25, "janks": 0.5}});
         let (inside, outside) = (settings(document.clone(), 0.2), settings(document, 0.3));
         assert_eq!(outside.share(Signal::Janks), Share::NOTHING);
-        assert_eq!(outside.share(Signal::Traffic), Share::NOTHING);
+        assert_eq!(outside.share(Signal::Traffic), Share(1.0));
         assert_eq!(inside.sample_rate(inside.share(Signal::Janks)), 0.125);
     }
 }

@@ -1,37 +1,50 @@
 //! Spans: timed operations.
 
+mod decision;
 mod detached;
 #[cfg(feature = "tracing")]
 pub(crate) mod foreign;
+mod inherited;
+mod local;
+#[cfg(feature = "tower")]
+mod network;
 mod shares;
+mod short;
+mod stack;
+mod task;
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::panic::Location;
-use std::sync::Arc;
 
-use unjank_monitors::bounded;
+use compact_str::CompactString;
 use unjank_protocol::{SpanKind, SpanStatus};
 
-use crate::client::{self, Shared};
+use self::local::New;
+use crate::bounded_text::{bounded_text, cut};
+use crate::client;
 use crate::clock::Moment;
-use crate::names::NameId;
-use crate::random::{draw, random};
-use crate::span_record::{Callsite, Queued, SourceLocation, SpanRecord};
+use crate::site::{Callsite, Site, SourceLocation};
+use crate::span_record::{Extras, SpanRecord};
+use crate::ticks::Tick;
 
 pub use self::detached::{DetachedSpan, Entered};
-use self::shares::{Name, Rates};
-
-/// Maximum number of open spans on one thread.
-const DEEPEST: usize = 256;
+#[cfg(feature = "tokio")]
+pub use self::inherited::spawn;
+pub use self::inherited::{Inherited, inherit};
+#[cfg(feature = "tower")]
+pub(crate) use self::network::network_span;
 
 /// A timed operation of one thread. It ends when it is dropped. While it is open, spans that begin on the same thread are its
 /// children. While nothing is collected, and if sampling leaves the span out, its methods do nothing. A thread can have at most
 /// 256 open spans; deeper ones are not recorded.
 ///
-/// To follow an operation across threads or through `async` code, call [`Span::detach`].
+/// A span that is dropped has the status `unset`, or `error` if a panic unwinds it.
+///
+/// Do not hold a `Span` over an `.await`: it stays the parent of whatever the thread runs meanwhile, except for other tasks of
+/// tokio (feature `tokio`). For `async` code, put [`traced`](crate::traced) on the function, or call [`Span::detach`]. A
+/// [`DetachedSpan`] can also end on another thread or in another function than it began in.
 ///
 /// ```
 /// fn pay(cents: u64) -> Result<u64, String> {
@@ -54,14 +67,15 @@ const DEEPEST: usize = 256;
 #[derive(Debug)]
 #[must_use = "a span lasts as long as this value: bind it to a name, not to `_`"]
 pub struct Span {
-    /// Identifies the span on the stack of its thread; 0 while nothing is collected. Small, because the span is moved even then.
+    /// Identifies the span on the stack of its thread, which holds its data; 0 while nothing is collected.
     key: u64,
-    record: Option<Box<SpanRecord>>,
+    recorded: bool,
+    status: SpanStatus,
     /// The span is on its thread's stack of open spans.
     not_send: PhantomData<*const ()>,
 }
 
-/// What children inherit from a span, recorded or not.
+/// The values that children inherit from a span, recorded or not.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     /// Identifies the entry on the stack of its thread.
@@ -111,32 +125,9 @@ impl SpanContext {
     }
 }
 
-struct Local {
-    stack: Vec<Open>,
-    /// The last key issued on this thread. Keys are odd, because 0 means none and foreign spans have even keys.
-    last_key: u64,
-    /// A client's id, and the name of this thread as that client interned it.
-    thread: (u32, NameId),
-    is_main: Option<bool>,
-    rates: Rates,
-}
-
-thread_local! {
-    static LOCAL: RefCell<Local> = const { RefCell::new(Local {
-        stack: Vec::new(),
-        last_key: 1,
-        thread: (0, NameId(0)),
-        is_main: None,
-        rates: Rates::NONE,
-    }) };
-}
-
-impl Local {
-    /// Returns a key that identifies a span on the stack of this thread.
-    fn next_key(&mut self) -> u64 {
-        self.last_key = self.last_key.wrapping_add(2);
-        self.last_key
-    }
+/// Returns the trace and the span that an event of this thread belongs to; 0 for none.
+pub(crate) fn innermost_ids() -> Option<(u128, u64)> {
+    local::innermost().map(|open| (open.trace_id, open.span_id))
 }
 
 /// Marks this thread as the one that draws. Needed only if the host's main thread is not named `main`; [`crate::MainLoop`] calls
@@ -150,13 +141,8 @@ impl Local {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn mark_main_thread() {
-    let marked = LOCAL.try_with(|local| {
-        if let Ok(mut local) = local.try_borrow_mut() {
-            local.is_main = Some(true);
-        }
-    });
     // A thread that is ending draws nothing.
-    marked.unwrap_or_default();
+    local::set_main(true);
 }
 
 /// Begins a span, as a child of the span that is open on this thread, if any. It ends when the returned [`Span`] is dropped.
@@ -174,11 +160,23 @@ pub fn mark_main_thread() {
 #[track_caller]
 #[inline]
 pub fn span(name: impl Into<Cow<'static, str>>) -> Span {
+    span_tagged(name, &[])
+}
+
+/// Begins a span with tags. The remote configuration can select spans by their tags (`tracing.tags`), as it selects functions
+/// with `#[traced(tag = "…")]`. Otherwise the same as [`span()`].
+///
+/// ```
+/// let span = unjank::span_tagged("pay", &["checkout", "network"]);
+/// # drop(span);
+/// ```
+#[track_caller]
+#[inline]
+pub fn span_tagged(name: impl Into<Cow<'static, str>>, tags: &'static [&'static str]) -> Span {
     if !client::is_on() {
         return Span::OFF;
     }
-    let place = SourceLocation::Caller(Location::caller());
-    begin(cut(name.into()), SpanKind::Manual, place, &[], None)
+    begin_here(name.into(), tags)
 }
 
 /// Begins a span under `parent`, which may be on another thread. Otherwise the same as [`span()`].
@@ -195,14 +193,14 @@ pub fn span_in(parent: &SpanContext, name: impl Into<Cow<'static, str>>) -> Span
     if !client::is_on() {
         return Span::OFF;
     }
-    let place = SourceLocation::Caller(Location::caller());
-    begin(
-        cut(name.into()),
-        SpanKind::Manual,
-        place,
-        &[],
-        Some(parent.0),
-    )
+    let site = Site {
+        place: SourceLocation::Caller(Location::caller()),
+        ..Site::UNKNOWN
+    };
+    begin(New {
+        parent: Some(&parent.0),
+        ..New::at(site).named(name.into())
+    })
 }
 
 /// Begins a span of kind `init` for the construction of an object, named after its type. Meant for dependency injection
@@ -220,8 +218,12 @@ pub fn init_span(type_name: impl Into<Cow<'static, str>>) -> Span {
     if !client::is_on() {
         return Span::OFF;
     }
-    let place = SourceLocation::Caller(Location::caller());
-    begin(cut(type_name.into()), SpanKind::Init, place, &[], None)
+    let site = Site {
+        kind: SpanKind::Init,
+        place: SourceLocation::Caller(Location::caller()),
+        ..Site::UNKNOWN
+    };
+    begin(New::at(site).named(type_name.into()))
 }
 
 /// Begins the span of a function, in code that `#[traced]` generates.
@@ -231,153 +233,126 @@ pub fn callsite_span(callsite: &'static Callsite) -> Span {
     if !client::is_on() {
         return Span::OFF;
     }
-    begin(
-        Cow::Borrowed(callsite.name),
-        callsite.kind,
-        SourceLocation::Function(callsite),
-        callsite.tags,
-        None,
-    )
+    begin(New::at(Site::of(callsite)))
 }
 
-fn begin(
-    name: Cow<'static, str>,
-    kind: SpanKind,
-    place: SourceLocation,
-    tags: &[&str],
-    parent: Option<Open>,
-) -> Span {
-    client::with(|shared| {
-        LOCAL
-            .try_with(|local| {
-                let mut local = local.try_borrow_mut().ok()?;
-                let local = &mut *local;
-                if local.stack.len() >= DEEPEST {
-                    return None;
-                }
-                let kept = local.rates.share(shared, Name::new(&name), tags);
-                let above = parent
-                    .filter(|parent| !parent.draw.is_nan())
-                    .or_else(|| local.stack.last().copied())
-                    .unwrap_or_else(|| Open {
-                        draw: draw(),
-                        ..Open::default()
-                    });
-                let mut open = Open {
-                    key: local.next_key(),
-                    ..above
-                };
-                let record = kept.share.keeps(open.draw).then(|| {
-                    let mut record = start(shared, local, name, kind, place, &above);
-                    (open.trace_id, open.span_id) = (record.trace_id, record.span_id);
-                    record.sample_rate = kept.sample_rate;
-                    record
-                });
-                local.stack.push(open);
-                Some(Span {
-                    key: open.key,
-                    record,
-                    not_send: PhantomData,
-                })
-            })
-            .ok()
-            .flatten()
-    })
-    .flatten()
-    .unwrap_or(Span::OFF)
-}
-
-fn start(
-    shared: &Arc<Shared>,
-    local: &mut Local,
-    name: Cow<'static, str>,
-    kind: SpanKind,
-    place: SourceLocation,
-    above: &Open,
-) -> Box<SpanRecord> {
-    let trace_id = if above.trace_id == 0 {
-        u128::from(random()) << 64 | u128::from(random() | 1)
-    } else {
-        above.trace_id
+/// Begins the span of a future.
+pub(crate) fn future_span(callsite: &'static Callsite) -> DetachedSpan {
+    let new = New {
+        is_detached: true,
+        ..New::at(Site::of(callsite))
     };
-    if local.thread.0 != shared.id {
-        let current = std::thread::current();
-        let name = current.name().unwrap_or("unnamed");
-        local.is_main.get_or_insert(name == "main");
-        local.thread = (shared.id, shared.names.id(name));
+    begin(new).detach()
+}
+
+impl New<'_> {
+    /// A span at a site, and otherwise as most spans are.
+    #[inline]
+    const fn at(site: Site) -> Self {
+        Self {
+            site,
+            own_name: None,
+            parent: None,
+            is_detached: false,
+        }
     }
-    Box::new(SpanRecord {
-        trace_id,
-        span_id: random() | 1,
-        parent_id: above.span_id,
-        name,
-        kind,
-        duration_us: 0,
-        thread: local.thread.1,
-        on_main_thread: local.is_main == Some(true),
-        status: SpanStatus::Unset,
-        page: shared.page(),
-        network: shared.network(),
-        place,
-        extras: None,
-        sample_rate: 1.0,
-        // Last, so that the span does not include the cost of beginning it.
-        start: Moment::now(),
-    })
+
+    /// The name is a constant, or was built at run time.
+    #[inline]
+    fn named(mut self, name: Cow<'static, str>) -> Self {
+        match cut(name) {
+            Cow::Borrowed(name) => self.site.name = name,
+            Cow::Owned(name) => self.own_name = Some(name),
+        }
+        self
+    }
+}
+
+/// Begins a span at the place of the caller. Not in line, to keep the code of the app small.
+#[track_caller]
+#[inline(never)]
+fn begin_here(name: Cow<'static, str>, tags: &'static [&'static str]) -> Span {
+    let site = Site {
+        place: SourceLocation::Caller(Location::caller()),
+        tags,
+        ..Site::UNKNOWN
+    };
+    begin(New::at(site).named(name))
+}
+
+fn begin(mut new: New<'_>) -> Span {
+    match local::begin(&mut new) {
+        Some((key, recorded)) => Span {
+            key,
+            recorded,
+            ..Span::OFF
+        },
+        None => Span::OFF,
+    }
 }
 
 impl Span {
     const OFF: Self = Self {
         key: 0,
-        record: None,
+        recorded: false,
+        status: SpanStatus::Unset,
         not_send: PhantomData,
     };
 
     /// Returns whether the span is recorded. If not, the values of its attributes need not be computed.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.record.is_some()
+        self.recorded
     }
 
     /// Adds an attribute. A span keeps at most 64; names and values are cut at 1 KiB each. The value is formatted only if the
-    /// span is recorded.
+    /// span is recorded. If it fails to format, the attribute has what it wrote until then.
     pub fn attribute(&mut self, name: impl Into<Cow<'static, str>>, value: impl Display) {
-        add_attribute(self.record.as_deref_mut(), name, &value);
+        if !self.recorded {
+            return;
+        }
+        // Before the span is changed, because formatting a value may itself be traced.
+        let (name, value) = (cut(name.into()), bounded_text(&value));
+        local::change(self.key, |record| {
+            extras(record).attribute(name, value);
+        });
     }
 
     /// Adds an event with the current time. A span keeps at most 64; each is cut at 1 KiB.
     pub fn event(&mut self, name: impl Into<Cow<'static, str>>) {
-        add_event(self.record.as_deref_mut(), name);
+        if !self.recorded {
+            return;
+        }
+        let (now, name) = (Moment::now(), cut(name.into()));
+        local::change(self.key, |record| extras(record).event(now, name));
     }
 
     /// Ends the span with the status `ok`. A span that is dropped has the status `unset`.
     pub fn end_ok(mut self) {
-        self.set_status(SpanStatus::Ok);
+        self.status = SpanStatus::Ok;
     }
 
     /// Ends the span with the status `error`.
     pub fn end_error(mut self) {
-        self.set_status(SpanStatus::Error);
+        self.status = SpanStatus::Error;
+    }
+
+    /// Ends the span with the status `cancelled`: the operation was given up.
+    ///
+    /// ```
+    /// unjank::span("search").end_cancelled(); // the user typed on
+    /// ```
+    pub fn end_cancelled(mut self) {
+        self.status = SpanStatus::Cancelled;
     }
 
     /// Ends the span; the same as dropping it.
     pub fn end(self) {}
 
-    fn set_status(&mut self, status: SpanStatus) {
-        if let Some(record) = &mut self.record {
-            record.status = status;
-        }
-    }
-
     /// Returns the place of the span in its trace, to begin children on other threads.
     #[must_use]
     pub fn context(&self) -> SpanContext {
-        let open = LOCAL.try_with(|local| {
-            let local = local.try_borrow().ok()?;
-            let mut stack = local.stack.iter().rev();
-            stack.find(|open| open.key == self.key).copied()
-        });
-        SpanContext(open.ok().flatten().unwrap_or_default())
+        SpanContext(local::open_of(self.key).unwrap_or_default())
     }
 
     /// Takes the span off its thread: it may end on another thread, and is no longer the parent of spans that begin on this one.
@@ -390,11 +365,11 @@ impl Span {
     /// # worker.join().unwrap();
     /// ```
     pub fn detach(mut self) -> DetachedSpan {
-        let key = std::mem::take(&mut self.key);
-        DetachedSpan {
-            open: close(key).unwrap_or_default(),
-            record: self.record.take(),
-        }
+        let entry = match std::mem::take(&mut self.key) {
+            0 => None,
+            key => local::take(key),
+        };
+        DetachedSpan::new(entry)
     }
 }
 
@@ -403,81 +378,29 @@ impl Drop for Span {
     fn drop(&mut self) {
         // A recorded span always has a key, so dropping a span costs no call while nothing is collected.
         if self.key != 0 {
-            finish(self.record.take());
-            close(self.key);
+            let ended = self.recorded.then(Tick::now);
+            local::end(self.key, ended, self.status);
         }
     }
-}
-
-/// Pushes an entry on the stack of this thread under a new key.
-fn push(open: Open) -> Option<Open> {
-    let pushed = client::with(|_| {
-        let push = |local: &RefCell<Local>| {
-            let mut local = local.try_borrow_mut().ok()?;
-            let key = local.next_key();
-            let open = Open { key, ..open };
-            local.stack.push(open);
-            Some(open)
-        };
-        LOCAL.try_with(push).ok().flatten()
-    });
-    pushed.flatten()
-}
-
-/// Removes an entry from the stack of this thread, wherever it is: spans need not end in order.
-fn close(key: u64) -> Option<Open> {
-    if key == 0 {
-        return None;
-    }
-    let close = |local: &RefCell<Local>| {
-        let mut local = local.try_borrow_mut().ok()?;
-        let stack = &mut local.stack;
-        if stack.last().is_some_and(|last| last.key == key) {
-            return stack.pop();
-        }
-        let place = stack.iter().rposition(|open| open.key == key)?;
-        Some(stack.remove(place))
-    };
-    // A thread that is ending has no stack any more.
-    LOCAL.try_with(close).ok().flatten()
-}
-
-fn finish(record: Option<Box<SpanRecord>>) {
-    let Some(mut record) = record else { return };
-    let duration = Moment::now().since(record.start).as_micros();
-    record.duration_us = i64::try_from(duration).unwrap_or(i64::MAX);
-    client::with(|shared| shared.push(Queued::Span(record)));
 }
 
 /// Maximum number of attributes, and of events, of one span on the wire.
 const MOST: usize = 64;
-/// Cuts a text to the length that is sent, so that a longer one does not occupy memory until then.
-pub(crate) fn cut(text: Cow<'static, str>) -> Cow<'static, str> {
-    let length = bounded(&text).len();
-    if length == text.len() {
-        return text;
-    }
-    let mut text = text.into_owned();
-    text.truncate(length);
-    Cow::Owned(text)
+
+fn extras(record: &mut SpanRecord) -> &mut Extras {
+    record.extras.get_or_insert_default()
 }
 
-fn add_attribute(
-    record: Option<&mut SpanRecord>,
-    name: impl Into<Cow<'static, str>>,
-    value: &dyn Display,
-) {
-    let extras = record.map(|record| record.extras.get_or_insert_default());
-    if let Some(extras) = extras.filter(|extras| extras.attributes.len() < MOST) {
-        let mut text = value.to_string();
-        text.truncate(bounded(&text).len());
-        extras.attributes.push((cut(name.into()), text));
+impl Extras {
+    fn attribute(&mut self, name: Cow<'static, str>, value: CompactString) {
+        if self.attributes.len() < MOST {
+            self.attributes.push((name, value));
+        }
     }
-}
 
-fn add_event(record: Option<&mut SpanRecord>, name: impl Into<Cow<'static, str>>) {
-    let extras = record.map(|record| record.extras.get_or_insert_default());
-    if let Some(extras) = extras.filter(|extras| extras.events.len() < MOST) {
-        extras.events.push((Moment::now(), cut(name.into())));
+    fn event(&mut self, time: Moment, name: Cow<'static, str>) {
+        if self.events.len() < MOST {
+            self.events.push((time, name));
+        }
     }
 }

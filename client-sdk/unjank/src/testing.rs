@@ -37,7 +37,8 @@ use crate::export::Recorder;
 use crate::transport::{Request, Response, Transport, TransportError};
 use crate::{Config, Mode};
 
-/// Starts the SDK in test mode without a server, calls `run`, and returns the events that it recorded, in the order they ended.
+/// Starts the SDK in test mode without a server, calls `run`, and returns the events that it recorded. Spans of one thread
+/// are in the order they ended, and so are events of other signals.
 /// Calls wait for each other, because a process has one SDK. Events of threads that `run` starts are included if they end before
 /// `run` does.
 ///

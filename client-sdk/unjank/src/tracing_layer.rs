@@ -5,9 +5,11 @@ mod fields;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use compact_str::ToCompactString;
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Level, LevelFilter, Subscriber};
 use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
@@ -66,6 +68,24 @@ where
     TracingLayer.with_filter(most)
 }
 
+/// The same, for spans and events of the crates and modules that `targets` selects, each with its own level of detail.
+///
+/// ```
+/// use tracing_subscriber::filter::Targets;
+/// use tracing_subscriber::layer::SubscriberExt;
+///
+/// let targets: Targets = "shop=debug,sqlx=info,hyper::client=trace".parse()?;
+/// let subscriber = tracing_subscriber::registry().with(unjank::tracing_layer_of(targets));
+/// # drop(subscriber);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn tracing_layer_of<S>(targets: Targets) -> impl Layer<S> + Send + Sync
+where
+    S: Subscriber + for<'lookup> LookupSpan<'lookup>,
+{
+    TracingLayer.with_filter(targets)
+}
+
 #[derive(Clone, Copy, Debug)]
 struct TracingLayer;
 
@@ -81,7 +101,10 @@ struct Tracked {
 }
 
 thread_local! {
-    static IS_OURS: bool = std::thread::current().name() == Some("unjank");
+    static IS_OURS: bool = matches!(
+        std::thread::current().name(),
+        Some("unjank" | "unjank-http")
+    );
 }
 
 /// Returns whether to record on this thread. Recording the SDK's own thread would never come to an end.
@@ -148,7 +171,7 @@ where
         }
         if ours.is_recorded() {
             if metadata.module_path() != Some(metadata.target()) {
-                ours.set_attribute("target", metadata.target().to_owned());
+                ours.set_attribute("target", metadata.target().into());
             }
             // Before the span is locked, because formatting a value may itself be traced.
             let mut fields = Fields::default();
@@ -252,7 +275,7 @@ where
         if let Some(mut tracked) = tracked
             && tracked.span.is_recorded()
         {
-            let busy = tracked.busy.as_micros().to_string();
+            let busy = tracked.busy.as_micros().to_compact_string();
             tracked.span.set_attribute("busy_us", busy);
         }
     }

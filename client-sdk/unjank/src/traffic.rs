@@ -36,7 +36,8 @@ pub struct Transferred<'t> {
     pub answered: bool,
 }
 
-/// Counts a finished request, by local day, source and network. Does nothing while nothing is collected. The sums are kept in
+/// Counts a finished request, by local day, source and network. Traffic is never sampled: sessions that send nothing else send it, too.
+/// Does nothing while collection is switched off, and for hosts that an HTTP layer counts (`http::TraceLayer`). The sums are kept in
 /// [`crate::Config::data_dir`], and each is sent once.
 ///
 /// ```
@@ -50,13 +51,21 @@ pub struct Transferred<'t> {
 /// ```
 pub fn traffic(transferred: Transferred<'_>) {
     client::with(|shared| {
-        if shared.settings.load().collects() {
-            count(shared, transferred);
+        #[cfg(feature = "tower")]
+        if shared.http_hosts.contains(transferred.host) {
+            // An HTTP layer counts it.
+            return;
         }
+        count(shared, transferred);
     });
 }
 
-fn count(shared: &Shared, transferred: Transferred<'_>) {
+/// Counts a request, unless the settings leave traffic out.
+pub(crate) fn count(shared: &Shared, transferred: Transferred<'_>) {
+    if !shared.settings.load().counts_traffic() {
+        return;
+    }
+    crate::live::count_request(&transferred);
     let transfer = Transfer {
         host: transferred.host,
         mime_type: transferred.mime_type,

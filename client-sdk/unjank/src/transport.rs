@@ -2,6 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
+#[cfg(feature = "ureq")]
+use ureq::http::request::Builder;
 
 /// A request of the SDK, whose fields a [`Transport`] passes on to the system.
 ///
@@ -61,8 +63,8 @@ pub struct Response {
 #[error("{0}")]
 pub struct TransportError(pub String);
 
-/// Carries requests to the server. The background thread calls it and blocks until it returns. It has to return within
-/// [`Request::timeout`], because events wait in memory until then. A panic counts as no response.
+/// Carries requests to the server. The SDK calls it on a thread that it starts for the request, one request at a time. It has to return
+/// within [`Request::timeout`], because nothing else is sent until then. A panic counts as no response.
 ///
 /// ```
 /// use unjank::{Request, Response, Transport, TransportError};
@@ -96,6 +98,16 @@ pub(crate) fn send(
         .unwrap_or_else(|_| Err(TransportError("the transport panicked".to_owned())))
 }
 
+/// Carries nothing: [`crate::Config::offline`].
+#[derive(Debug)]
+pub(crate) struct Nowhere;
+
+impl Transport for Nowhere {
+    fn send(&self, _request: Request<'_>) -> Result<Response, TransportError> {
+        Err(TransportError("offline".to_owned()))
+    }
+}
+
 /// The built-in HTTP client.
 #[cfg(feature = "ureq")]
 #[derive(Debug)]
@@ -103,14 +115,40 @@ pub(crate) struct Ureq(ureq::Agent);
 
 #[cfg(feature = "ureq")]
 impl Ureq {
-    pub(crate) fn new() -> Self {
+    /// Trusts the authorities in `pem`, or the public ones if it is empty.
+    pub(crate) fn new(pem: &[u8]) -> Result<Self, String> {
+        let tls = ureq::tls::TlsConfig::builder().root_certs(trusted(pem)?);
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .max_idle_age(Duration::from_secs(10))
+            .tls_config(tls.build())
             .build();
-        Self(agent.into())
+        Ok(Self(agent.into()))
     }
+}
+
+#[cfg(feature = "ureq")]
+fn trusted(pem: &[u8]) -> Result<ureq::tls::RootCerts, String> {
+    use ureq::tls::{PemItem, RootCerts, parse_pem};
+    if pem.is_empty() {
+        return Ok(match cfg!(feature = "platform-verifier") {
+            true => RootCerts::PlatformVerifier,
+            false => RootCerts::WebPki,
+        });
+    }
+    let mut certificates = Vec::new();
+    for item in parse_pem(pem) {
+        match item {
+            Ok(PemItem::Certificate(certificate)) => certificates.push(certificate),
+            Ok(_) => {}
+            Err(error) => return Err(format!("`Config::root_certificates` is not PEM: {error}")),
+        }
+    }
+    if certificates.is_empty() {
+        return Err("`Config::root_certificates` has no certificate in PEM format".to_owned());
+    }
+    Ok(RootCerts::new_with_certs(&certificates))
 }
 
 /// Responses are small: receipts and configurations.
@@ -121,9 +159,7 @@ const MOST_BYTES: u64 = 4 << 20;
 impl Transport for Ureq {
     fn send(&self, request: Request<'_>) -> Result<Response, TransportError> {
         let failed = |error: ureq::Error| TransportError(error.to_string());
-        let mut builder = ureq::http::Request::builder()
-            .method(request.method)
-            .uri(request.url);
+        let mut builder = Builder::new().method(request.method).uri(request.url);
         for (name, value) in request.headers {
             builder = builder.header(*name, *value);
         }

@@ -1,28 +1,34 @@
 //! Uploads: what each response of the server means, and when to retry.
 
-use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use unjank_protocol::{RateLimit, Receipt, Signal};
 use uuid::Uuid;
 
-use crate::backlog::{Backlog, First, OLDEST_US};
+use crate::backlog::{Backlog, First};
+use crate::batch::Sealed;
 use crate::clock::{Moment, wall_clock};
 use crate::config::Config;
+use crate::exchange::{Answer, Outgoing};
 use crate::losses::{Losses, Reason};
+use crate::problem::{self, Problem};
 use crate::random::draw;
-use crate::transport::{Request, Response, Transport, send};
+use crate::transport::Response;
 
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 /// After 401 and 403: retrying often does not help when a key was rotated or the project requires tokens.
 const FIRST_LONG_WAIT: Duration = Duration::from_secs(5 * 60);
 const LONGEST_LONG_WAIT: Duration = Duration::from_secs(6 * 3_600);
+/// The server takes batches of 1 MiB. A proxy that does not take this much takes nothing.
+const SMALL: usize = 16 << 10;
+/// The number of times that the largest batch can be halved.
+const MOST_IN_A_ROW: u32 = 14;
 /// The longest wait that a server can ask for.
 const MOST_ASKED: Duration = Duration::from_secs(24 * 3_600);
 
 /// The connection to the server.
 pub(crate) struct Uplink {
-    transport: Arc<dyn Transport>,
+    endpoint: String,
     url: String,
     authorization: String,
     timeout: Duration,
@@ -31,6 +37,11 @@ pub(crate) struct Uplink {
     not_before: Option<Wait>,
     failures: u32,
     held_back: Vec<(Signal, Moment)>,
+    /// The size of the smallest body that was too large. Larger batches are split before they are sent.
+    too_large: Option<usize>,
+    /// Batches in a row that were too large.
+    refused_in_a_row: u32,
+    has_accepted: bool,
     pub(crate) sent_bytes: u64,
 }
 
@@ -39,6 +50,15 @@ struct Wait {
     until: Moment,
     /// The server asked for the wait: not even a flush is sent earlier.
     asked: bool,
+}
+
+/// A batch that is being sent.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    batch: Sealed,
+    events: u32,
+    /// The size of the body.
+    bytes: usize,
 }
 
 /// What a response means for the batch.
@@ -67,6 +87,8 @@ pub(crate) struct Sent {
     pub(crate) all: bool,
     /// It is too early for another attempt.
     pub(crate) waits: bool,
+    /// The server refused a batch for good.
+    pub(crate) refused: bool,
     /// Everything is sent except what cannot be read now.
     pub(crate) unread: bool,
     /// The `ETag` of the server's current configuration.
@@ -74,9 +96,9 @@ pub(crate) struct Sent {
 }
 
 impl Uplink {
-    pub(crate) fn new(config: &Config, transport: Arc<dyn Transport>) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         Self {
-            transport,
+            endpoint: config.endpoint.clone(),
             url: format!("{}/v1/ingest", config.endpoint),
             authorization: format!("Bearer {}", config.key.0),
             timeout: config.request_timeout,
@@ -84,6 +106,9 @@ impl Uplink {
             not_before: None,
             failures: 0,
             held_back: Vec::new(),
+            too_large: None,
+            refused_in_a_row: 0,
+            has_accepted: false,
             sent_bytes: 0,
         }
     }
@@ -99,67 +124,115 @@ impl Uplink {
         self.waits(Moment::now(), false)
     }
 
-    /// Sends the waiting batches, oldest first, until all are sent, a wait begins, or `go_on` returns `false`: a long backlog is
-    /// sent in pieces, so that other work is not delayed. With `urgent`, does not wait after a network failure, because a caller
-    /// is blocked.
-    pub(crate) fn send(
+    /// Returns the oldest batch that can be sent now. With `urgent`, does not wait after a network failure, because a caller is
+    /// blocked. If there is no such batch, notes the reason in `sent`.
+    pub(crate) fn next(
         &mut self,
         backlog: &mut Backlog,
         losses: &Losses,
         urgent: bool,
-        go_on: &dyn Fn() -> bool,
-    ) -> Sent {
-        let mut sent = Sent::default();
-        backlog.begin(urgent, OLDEST_US, losses);
+        sent: &mut Sent,
+    ) -> Option<(Attempt, Outgoing)> {
         loop {
             if self.waits(Moment::now(), urgent) {
                 sent.waits = true;
-                return sent;
-            }
-            if !go_on() {
-                return sent;
+                return None;
             }
             let batch = match backlog.first(losses) {
                 First::Batch(batch) => batch,
                 First::Nothing => {
                     sent.all = true;
-                    return sent;
+                    return None;
                 }
                 First::Unreadable => {
                     sent.unread = true;
-                    return sent;
+                    return None;
                 }
             };
             let Ok(body) = batch.request() else {
-                batch.give_up(Reason::Refused, losses);
-                backlog.done(batch.batch_id, losses);
+                backlog.refused(&batch, losses);
                 continue;
             };
-            match self.attempt(batch.batch_id, &body) {
-                Verdict::Accepted {
-                    lost,
-                    rate_limits,
-                    config_etag,
-                } => {
-                    backlog.done(batch.batch_id, losses);
-                    lost.into_iter()
-                        .for_each(|(signal, reason, events)| losses.add(signal, reason, events));
-                    self.hold_back(&rate_limits);
-                    (self.failures, self.not_before) = (0, None);
-                    sent.config_etag = config_etag.or(sent.config_etag);
-                }
-                Verdict::Refused => {
-                    batch.give_up(Reason::Refused, losses);
-                    backlog.done(batch.batch_id, losses);
-                }
-                Verdict::TooLarge => backlog.split(&batch, losses),
-                Verdict::Later { retry_after, long } => {
-                    self.back_off(retry_after, long);
-                    sent.waits = true;
-                    return sent;
-                }
+            let events: u32 = batch.events.iter().map(|(_, events)| *events).sum();
+            if events > 1 && self.is_too_large(body.len()) {
+                backlog.split(&batch, losses);
+                continue;
+            }
+            let bytes = body.len();
+            backlog.departs(batch.batch_id);
+            self.sent_bytes = self.sent_bytes.saturating_add(bytes as u64);
+            let attempt = Attempt {
+                batch,
+                events,
+                bytes,
+            };
+            return Some((attempt, self.request(body)));
+        }
+    }
+
+    /// Handles the response to a batch. Returns whether the next one can be sent.
+    pub(crate) fn answered(
+        &mut self,
+        Attempt {
+            batch,
+            events,
+            bytes,
+        }: &Attempt,
+        answer: &Answer,
+        backlog: &mut Backlog,
+        (losses, problem): (&Losses, &Problem),
+        sent: &mut Sent,
+    ) -> bool {
+        let verdict = self.verdict(batch.batch_id, answer, problem);
+        backlog.landed(matches!(verdict, Verdict::Accepted { .. }), losses);
+        match verdict {
+            Verdict::Accepted {
+                lost,
+                rate_limits,
+                config_etag,
+            } => {
+                problem.print(&format!("sent {events} events"));
+                backlog.done(batch.batch_id, losses);
+                lost.into_iter()
+                    .for_each(|(signal, reason, events)| losses.add(signal, reason, events));
+                self.hold_back(&rate_limits);
+                (self.failures, self.not_before) = (0, None);
+                (self.has_accepted, self.refused_in_a_row) = (true, 0);
+                sent.config_etag = config_etag.or(sent.config_etag.take());
+            }
+            Verdict::Refused => {
+                sent.refused = true;
+                backlog.refused(batch, losses);
+            }
+            // A server that takes no small event takes nothing: splitting all that waits would be a flood of requests.
+            Verdict::TooLarge if *events <= 1 && *bytes < SMALL && !self.takes_some() => {
+                self.back_off(None, true);
+                sent.waits = true;
+            }
+            Verdict::TooLarge => {
+                sent.refused |= *events <= 1;
+                self.refused_in_a_row = self.refused_in_a_row.saturating_add(1);
+                self.too_large = Some(self.too_large.map_or(*bytes, |least| least.min(*bytes)));
+                backlog.split(batch, losses);
+            }
+            Verdict::Later { retry_after, long } => {
+                self.back_off(retry_after, long);
+                sent.waits = true;
             }
         }
+        !sent.waits
+    }
+
+    /// Returns whether a batch of this many bytes would be refused too. The halves of one batch never compress to quite the same
+    /// size, so an eighth less than the smallest refused batch still counts as too large.
+    fn is_too_large(&self, bytes: usize) -> bool {
+        self.too_large
+            .is_some_and(|least| bytes >= least.saturating_sub(least / 8))
+    }
+
+    /// Whether the server takes smaller batches, as far as is known.
+    fn takes_some(&self) -> bool {
+        self.has_accepted && self.refused_in_a_row < MOST_IN_A_ROW
     }
 
     fn waits(&self, now: Moment, urgent: bool) -> bool {
@@ -167,26 +240,38 @@ impl Uplink {
         wait.is_some_and(|wait| wait.asked || !urgent)
     }
 
-    fn attempt(&mut self, batch_id: Uuid, body: &[u8]) -> Verdict {
+    fn request(&self, body: Vec<u8>) -> Outgoing {
         let headers = [
             ("authorization", self.authorization.as_str()),
             ("content-type", "application/json"),
             ("content-encoding", "zstd"),
         ];
-        let request = Request {
+        Outgoing {
             method: "POST",
-            url: &self.url,
-            headers: &headers,
+            url: self.url.clone(),
+            headers: headers.map(|(name, value)| (name, value.to_owned())).into(),
             body,
             timeout: self.timeout,
-        };
-        self.sent_bytes = self.sent_bytes.saturating_add(body.len() as u64);
-        match send(&*self.transport, request) {
-            Ok(response) => verdict(&response, batch_id),
-            Err(_) => Verdict::Later {
-                retry_after: None,
-                long: false,
-            },
+        }
+    }
+
+    fn verdict(&self, batch_id: Uuid, answer: &Answer, problem: &Problem) -> Verdict {
+        match answer {
+            Ok(response) => {
+                let verdict = verdict(response, batch_id);
+                match verdict {
+                    Verdict::Accepted { .. } => problem.clear(),
+                    _ => problem.set(problem::of_response(&self.endpoint, response)),
+                }
+                verdict
+            }
+            Err(error) => {
+                problem.set(problem::of_connection(&self.endpoint, error));
+                Verdict::Later {
+                    retry_after: None,
+                    long: false,
+                }
+            }
         }
     }
 

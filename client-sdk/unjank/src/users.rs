@@ -2,7 +2,7 @@
 //! made.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Number of turns that are remembered. Events of an older turn that still wait get no user rather than the wrong one.
@@ -10,12 +10,12 @@ const REMEMBERED: usize = 64;
 
 /// A period with one user. The same user may have several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Turn(u64);
+pub(crate) struct Turn(u32);
 
 /// The current user, and earlier ones whose events may still wait.
 #[derive(Debug, Default)]
 pub(crate) struct Users {
-    now: AtomicU64,
+    now: AtomicU32,
     turns: Mutex<VecDeque<(Turn, String)>>,
 }
 

@@ -1,28 +1,35 @@
 //! The background thread: turns queued events into batches, stores and sends them, and fetches the remote configuration.
+//! Requests to the server run on threads of their own.
 
-use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+mod ending;
+mod reporting;
+mod sending;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use unjank_protocol::{Limits, Resource, SdkHealth};
+use unjank_protocol::{Limits, SdkHealth, Timestamp};
 use uuid::Uuid;
 
 use crate::backlog::Backlog;
-use crate::batch::{Pending, Sealed};
+use crate::batch::Sealed;
 use crate::budget::Budget;
 use crate::client::{self, Shared};
-use crate::clock::Moment;
-use crate::config::{Config, Mode};
+use crate::clock::{Moment, cpu_time};
 use crate::event::Event;
+use crate::install::{install_id, make, resource};
 use crate::losses::Reason;
+use crate::main_loop::look_now;
 use crate::monitor::Monitors;
+use crate::pending::Pending;
 use crate::random::draw;
-use crate::remote::{Identity, Remote};
+use crate::remote::Remote;
 use crate::report::Reporter;
 use crate::requests::RequestState;
 use crate::sampling::Settings;
+use crate::span_record::{Times, Waiting};
+use crate::spill::{self, Spill};
+use crate::ticks::Timeline;
 use crate::traffic::{Ledger, is_cellular};
 use crate::transport::Transport;
 use crate::uplink::Uplink;
@@ -32,8 +39,6 @@ use crate::users::Turn;
 const SEAL_AFTER: Duration = Duration::from_secs(5);
 /// Time between checks of the queue.
 const TICK: Duration = Duration::from_secs(1);
-/// A long backlog is sent in pieces of this length, so that the queue is drained in between.
-const UPLOAD_PIECE: Duration = Duration::from_secs(2);
 /// Losses and costs are reported at least this often while anything is sent.
 const HEALTH_EVERY: Duration = Duration::from_secs(600);
 
@@ -42,12 +47,19 @@ pub(crate) struct Worker {
     session_draw: f64,
     install_id: Uuid,
     backlog: Backlog,
+    transport: Arc<dyn Transport>,
     uplink: Uplink,
     remote: Remote,
     budget: Budget,
     monitors: Monitors,
     ledger: Ledger,
     pending: Pending,
+    timeline: Timeline,
+    spill: Spill,
+    /// The edition of the stall that the spill has.
+    spilled_stall: u64,
+    /// The start of the last stall that was announced to reporters.
+    announced: Option<Timestamp>,
     /// The turn that the pending events belong to.
     turn: Turn,
     /// Since when events are pending.
@@ -55,8 +67,14 @@ pub(crate) struct Worker {
     next_upload: Moment,
     last_health: Moment,
     reported_cpu: Duration,
-    /// Something that waits could not be read when it was to be sent.
-    unread: bool,
+    /// CPU time of the threads that sent requests, since it was last reported.
+    request_cpu: Duration,
+    /// Something that was to be sent waits on the device.
+    waits: bool,
+    /// The number of the last flush that began. What it could not send counts until the next one.
+    flushing: u64,
+    /// The latest requests of the app.
+    wanted: RequestState,
     /// The app is ending, and collection was on until then.
     ending: bool,
 }
@@ -75,34 +93,49 @@ impl Worker {
             .unwrap_or_else(|| install_id(folder.map(|folder| folder.join("install-id"))));
         let jitter = config.start_jitter.mul_f64(draw());
         let first = Moment::now().after(jitter);
-        let file = folder.map(|folder| folder.join("config.json"));
-        let mut remote = Remote::new(Arc::clone(&transport), file, first);
+        let file = folder.and_then(|_| config.config_file());
+        let mut remote = Remote::new(file, first);
         if let Some(document) = remote.remembered() {
             let document = config.remote_document(document);
             shared.set_settings(Settings::new(document, session_draw));
         }
         let most_bytes = shared.settings.load().document.upload.max_queue_bytes;
-        let backlog = match folder {
+        let mut backlog = match folder {
             Some(folder) => Backlog::open(&folder.join("queue"), most_bytes, &shared.losses),
             None => Backlog::in_memory(most_bytes),
         };
-        let ledger = Ledger::open(folder.map(|folder| folder.join("traffic.json")), &shared);
+        let own_folder = folder.filter(|_| !config.offline && !backlog.is_foreign());
+        let spill_folder = own_folder.filter(|_| backlog.is_open());
+        if let Some(left) = spill_folder.and_then(spill::recover) {
+            backlog.push_recovered(left, &shared.losses);
+        }
+        let spill = Spill::open(spill_folder, backlog.is_durable());
+        let traffic = own_folder.map(|folder| folder.join("traffic.json"));
+        let ledger = Ledger::open(traffic, &shared);
         let mut worker = Self {
             monitors: Monitors::new(config.take_providers()),
             ledger,
             session_draw,
             install_id,
             backlog,
-            uplink: Uplink::new(config, transport),
+            uplink: Uplink::new(config),
+            transport,
             remote,
-            budget: Budget::new(config.mode != Mode::Production),
+            budget: Budget::new(&shared.settings.load().document.budget, config.mode),
             pending: Pending::new(resource(config, install_id), Uuid::now_v7()),
+            timeline: Timeline::new(),
+            spill,
+            spilled_stall: 0,
+            announced: None,
             turn: Turn::default(),
             pending_since: None,
             next_upload: first,
             last_health: Moment::now(),
             reported_cpu: cpu_time(),
-            unread: false,
+            request_cpu: Duration::ZERO,
+            waits: false,
+            flushing: 0,
+            wanted: RequestState::default(),
             ending: false,
             shared,
         };
@@ -128,13 +161,17 @@ impl Worker {
             if wanted.forget {
                 self.forget();
             }
-            self.ending = wanted.last_work;
+            (self.wanted, self.ending) = (wanted, wanted.last_work);
+            if wanted.keeps > wanted.kept {
+                self.keep_now(wanted.keeps);
+            }
             let done = !self.may_work() || self.work(wanted);
             if done {
                 self.flushed(wanted);
             }
             if wanted.stop {
                 self.keep_the_rest();
+                self.fetch_for_the_next_start();
                 return;
             }
         }
@@ -143,19 +180,11 @@ impl Worker {
     /// Marks the requested flushes as done.
     fn flushed(&self, wanted: RequestState) {
         if wanted.flushes > wanted.flushed {
-            let unread = self.unread.then_some(wanted.flushes);
+            let unsent = self.waits.then_some(wanted.flushes);
             self.shared.requests.change(|now| {
                 now.flushed = wanted.flushes;
-                now.unread = unread.unwrap_or(now.unread);
+                now.unsent = unsent.unwrap_or(now.unsent);
             });
-        }
-    }
-
-    /// Keeps the losses of the last upload, and batches that are only in memory, for the next start to send.
-    fn keep_the_rest(&mut self) {
-        if self.may_work() && self.shared.config.data_dir.is_some() {
-            self.seal();
-            self.backlog.write_again(&self.shared.losses);
         }
     }
 
@@ -170,7 +199,10 @@ impl Worker {
             return Duration::from_secs(3_600);
         }
         let now = Moment::now();
-        let next = self.remote.next();
+        let next = match self.shared.config.offline {
+            true => now.after(TICK),
+            false => self.remote.next(),
+        };
         let next = self
             .monitors
             .next()
@@ -181,35 +213,69 @@ impl Worker {
     /// Returns whether everything that a flush waits for is done.
     fn work(&mut self, wanted: RequestState) -> bool {
         let urgent = wanted.stop || wanted.flushes > wanted.flushed;
-        self.unread = false;
-        if self.shared.wall.has_moved() {
-            // Pending events were timed by the old setting of the clock.
-            self.seal();
-            self.shared.wall.follow();
-            self.shared.set_scene();
+        if wanted.flushes != self.flushing {
+            (self.flushing, self.waits) = (wanted.flushes, false);
         }
         // Fetches the configuration first, because it decides what is monitored.
-        if !wanted.stop {
+        if !wanted.stop && !self.shared.config.offline {
             self.poll();
+            if !self.may_work() {
+                self.waits = true;
+                return true;
+            }
         }
         self.monitors.poll(&self.shared);
+        self.record(urgent);
+        if !self.may_work() {
+            self.waits = true;
+            return true;
+        }
+        if !self.shared.config.offline && (urgent || Moment::now() >= self.next_upload) {
+            if self.may_upload() {
+                return self.upload(urgent) || wanted.stop;
+            }
+            self.waits |= self.backlog.bytes() > 0;
+        }
+        true
+    }
+
+    /// Collects the values of the meters and the queued events. Seals the pending events if they are old, or if that is `urgent`.
+    fn record(&mut self, urgent: bool) {
+        self.timeline.follow();
+        self.follow_clock();
+        crate::live::sample(&self.shared);
+        if urgent {
+            look_now();
+        }
         self.shared.poll_meters(urgent);
         self.drain();
         let now = Moment::now();
         let old = self
             .pending_since
             .is_some_and(|since| now.since(since) >= SEAL_AFTER);
-        // Polling takes time, and the user may withdraw consent during it.
-        if !self.may_work() {
-            return true;
+        // The user may have withdrawn consent meanwhile.
+        if (old || urgent) && self.may_work() {
+            self.take_unsent_traffic();
+            self.seal_and_spill();
         }
-        if old || urgent {
+    }
+
+    /// If the clock was set, seals the events that were timed by its old setting.
+    fn follow_clock(&mut self) {
+        if self.shared.wall.has_moved() {
             self.seal();
+            self.shared.wall.follow();
+            self.shared.set_scene();
         }
-        if (urgent || now >= self.next_upload) && self.may_upload() {
-            return self.upload(urgent) || wanted.stop;
-        }
-        true
+    }
+
+    /// Converts what waited to its final form.
+    fn event(&mut self, waiting: Waiting) -> Event {
+        let times = Times {
+            wall: &self.shared.wall,
+            timeline: &mut self.timeline,
+        };
+        waiting.into_event(times, &self.shared.names)
     }
 
     fn may_upload(&self) -> bool {
@@ -221,47 +287,49 @@ impl Worker {
     fn drain(&mut self) {
         let most = usize::try_from(self.max_batch_events()).unwrap_or(usize::MAX);
         let now = Moment::now();
+        let prints_only = self.shared.config.prints_only();
         while let Some((turn, queued)) = self.shared.pop() {
-            let signal = queued.signal();
-            if self.uplink.holds_back(signal, now) || !self.budget.take(signal, now) {
-                self.shared.losses.add(signal, Reason::RateLimited, 1);
+            if prints_only {
+                self.print(queued);
                 continue;
             }
-            let mut event = queued.into_event(&self.shared.wall, &self.shared.names);
+            let signal = queued.signal();
+            let is_held_back = self.uplink.holds_back(signal, now);
+            let passed = self.budget.pass(signal, queued.draw(now), now);
+            let Some(probability) = passed.filter(|_| !is_held_back) else {
+                self.shared.losses.add(signal, Reason::RateLimited, 1);
+                continue;
+            };
+            let tags = queued.tags();
+            let mut event = self.event(queued);
+            if probability < 1.0 {
+                event.was_kept_with(probability);
+            }
+            if self.shared.is_of_parent(&event) {
+                continue;
+            }
             if !self.lets_pass(&mut event) {
                 self.shared.losses.add(signal, Reason::Filtered, 1);
                 continue;
             }
-            self.notify(|reporter| reporter.report(&event));
+            crate::live::see(&event);
+            self.notify(|reporter| reporter.report_tagged(&event, tags));
             self.follow_user(turn);
-            self.pending.add(event);
+            self.spill.begin(|| self.pending.head().ok());
+            let json = self.pending.add(event);
+            self.spill.event(signal, json);
             self.pending_since.get_or_insert(now);
             if self.pending.len() >= most {
                 self.seal();
             }
         }
-    }
-
-    fn notify(&self, call: impl Fn(&(dyn Reporter + 'static))) {
-        for reporter in &self.shared.config.reporters {
-            // The panic is the app's; its events are still sent.
-            let notified = catch_unwind(AssertUnwindSafe(|| call(&**reporter)));
-            notified.unwrap_or_default();
-        }
+        self.spill_stall();
+        self.spill.write();
     }
 
     fn max_batch_events(&self) -> u32 {
         let upload = &self.shared.settings.load().document.upload;
         upload.max_batch_events.clamp(1, Limits::EVENTS as u32)
-    }
-
-    /// Passes an event through `before_send`. Returns whether the event is kept.
-    fn lets_pass(&self, event: &mut Event) -> bool {
-        let Some(filter) = &self.shared.config.before_send else {
-            return true;
-        };
-        // If the filter panics, drop the event: it may hold what the filter was to remove.
-        catch_unwind(AssertUnwindSafe(|| filter(event))).unwrap_or(false)
     }
 
     /// Seals the pending events if the user changed: a batch belongs to one user.
@@ -272,8 +340,12 @@ impl Worker {
         }
         self.turn = turn;
         let user_id = self.shared.users.user(turn);
-        if self.pending.len() > 0 && user_id != self.pending.user() {
-            self.seal();
+        if user_id != self.pending.user() {
+            match self.pending.len() {
+                // The spill has the batch of the user before.
+                0 => self.clear_spill(),
+                _ => self.seal(),
+            }
         }
         self.pending.set_user(&user_id);
     }
@@ -290,8 +362,16 @@ impl Worker {
         }
         let revision = self.shared.settings.load().document.revision;
         // JSON of plain data and zstd into memory do not fail.
-        if let Ok(sealed) = self.pending.seal(revision) {
+        if let Ok(sealed) = self.pending.seal(revision)
+            && !self.shared.config.offline
+        {
             self.keep(sealed);
+        }
+        if self.backlog.is_durable() {
+            self.clear_spill();
+        } else {
+            // It is the only copy on disk.
+            self.spill.stop();
         }
     }
 
@@ -303,9 +383,13 @@ impl Worker {
 
     /// Makes a batch of the counted traffic, if there is any.
     fn seal_traffic(&mut self, batch_id: Uuid) {
+        let was_taken = Ledger::outstanding(&self.shared.meters.traffic()).contains(&batch_id);
         let rows = self.ledger.take(batch_id, &self.shared);
         if rows.is_empty() {
             return;
+        }
+        if !was_taken {
+            self.report_traffic(&rows);
         }
         let revision = self.shared.settings.load().document.revision;
         if !self.backlog.holds(batch_id)
@@ -337,61 +421,15 @@ impl Worker {
         let cpu = cpu_time();
         let health = SdkHealth {
             dropped,
-            overhead_us: micros(cpu.saturating_sub(self.reported_cpu)),
+            overhead_us: micros(
+                cpu.saturating_sub(self.reported_cpu) + std::mem::take(&mut self.request_cpu),
+            ),
             queue_bytes: self.backlog.bytes(),
             upload_bytes: std::mem::take(&mut self.uplink.sent_bytes),
         };
         self.notify(|reporter| reporter.health(&health));
         self.pending.set_health(health);
         self.reported_cpu = cpu;
-    }
-
-    fn poll(&mut self) {
-        let identity = Identity {
-            install_id: self.install_id,
-            user_id: self.shared.users.current(),
-            network: self.shared.network(),
-        };
-        let interval = self.shared.settings.load().document.poll_interval_s;
-        let config = &self.shared.config;
-        if let Some(document) = self.remote.poll(config, &identity, interval) {
-            let document = config.remote_document(document);
-            // Events collected until now belong to the previous settings.
-            self.drain();
-            self.seal();
-            let most_bytes = document.upload.max_queue_bytes;
-            self.backlog.set_most_bytes(most_bytes, &self.shared.losses);
-            self.shared
-                .set_settings(Settings::new(document, self.session_draw));
-        }
-    }
-
-    /// Sends what waits. Returns whether nothing is left that could be sent now.
-    fn upload(&mut self, urgent: bool) -> bool {
-        let interval = self.shared.settings.load().document.upload.interval_s;
-        if urgent || !self.uplink.is_waiting() {
-            if self.ledger.read(&self.shared) {
-                self.recover_traffic();
-            }
-            self.seal_traffic(Uuid::now_v7());
-            self.settle_traffic();
-        }
-        let begun = Moment::now();
-        let ending = self.ending;
-        let go_on = || (client::is_on() || ending) && Moment::now().since(begun) < UPLOAD_PIECE;
-        let losses = &self.shared.losses;
-        let sent = self.uplink.send(&mut self.backlog, losses, urgent, &go_on);
-        self.settle_traffic();
-        if let Some(etag) = sent.config_etag {
-            self.remote.config_announced(&etag);
-        }
-        self.unread = sent.unread;
-        let done = sent.all || sent.waits || sent.unread;
-        if done {
-            let interval = Duration::from_secs(u64::from(interval.max(1)));
-            self.next_upload = Moment::now().after(interval.mul_f64(0.9 + draw() * 0.2));
-        }
-        done
     }
 
     /// Deletes everything that was not sent, because consent was withdrawn.
@@ -405,83 +443,18 @@ impl Worker {
             sealed.give_up(Reason::Disabled, &self.shared.losses);
         }
         self.pending_since = None;
+        self.shared.note_stall(None);
+        crate::live::clear();
+        self.clear_spill();
         self.backlog.clear(&self.shared.losses);
         self.ledger.clear(&self.shared);
         let settings = self.shared.settings.load();
         let refresh_hz = self.shared.config.device.refresh_hz;
         self.shared.meters.clear(&settings.document, refresh_hz);
+        self.shared.requests.forgotten();
     }
-}
-
-/// Deletes what an earlier process did not send.
-pub(crate) fn forget_unsent(folder: &Path) {
-    // The files may not exist. A deletion that fails is retried when the user declines again.
-    let _queue = std::fs::remove_dir_all(folder.join("queue")).is_err();
-    let _traffic = std::fs::remove_file(folder.join("traffic.json")).is_err();
-}
-
-fn resource(config: &Config, install_id: Uuid) -> Resource<'static> {
-    let text = |text: &String| text.clone().into();
-    let device = &config.device;
-    Resource {
-        app_id: text(&config.app_id),
-        app_version: text(&config.app_version),
-        build: config.build,
-        channel: text(&device.channel),
-        os_name: text(&device.os_name),
-        os_version: text(&device.os_version),
-        device_model: text(&device.model),
-        device_manufacturer: text(&device.manufacturer),
-        device_class: text(&device.class),
-        refresh_hz: device.refresh_hz,
-        locale: text(&device.locale),
-        install_id,
-        user_id: "".into(),
-        sdk_name: "unjank".into(),
-        sdk_version: env!("CARGO_PKG_VERSION").into(),
-    }
-}
-
-fn make(folder: &Path) -> bool {
-    std::fs::create_dir_all(folder).is_ok()
-}
-
-/// Returns the stored install id, or a new one that it stores.
-fn install_id(file: Option<PathBuf>) -> Uuid {
-    let new = Uuid::new_v4();
-    let Some(file) = file else { return new };
-    match std::fs::read(&file) {
-        Ok(text) => {
-            let text = String::from_utf8_lossy(&text);
-            if let Ok(known) = text.trim().parse() {
-                return known;
-            }
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        // There is an id, and the next start may be able to read it.
-        Err(_) => return new,
-    }
-    // If the disk does not accept the id, every start is a new install; nothing else can be done here.
-    let written = file.with_extension("new");
-    let _failed = std::fs::write(&written, new.to_string())
-        .and_then(|()| std::fs::rename(&written, &file))
-        .is_err();
-    new
 }
 
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// Returns the CPU time of this thread; zero where the system does not report it.
-#[cfg(unix)]
-fn cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
-}
-
-#[cfg(not(unix))]
-fn cpu_time() -> Duration {
-    Duration::ZERO
 }

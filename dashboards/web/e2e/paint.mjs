@@ -1,5 +1,5 @@
-// How soon the pages of a running server show something useful: `UNJANK_URL=… UNJANK_EMAIL=… UNJANK_PASSWORD=… npm run paint`.
-// Prints, for each page, the time from opening the address until the first numbers stand there, and until all do.
+// Measures how soon the pages of a running server show data: `UNJANK_URL=… UNJANK_EMAIL=… UNJANK_PASSWORD=… npm run paint`.
+// Prints, for each page, the time from the navigation until the first numbers appear, and until all do.
 import { openBrowser } from './browser.mjs';
 
 const {
@@ -8,7 +8,7 @@ const {
   UNJANK_PASSWORD: password,
   UNJANK_PROJECT: project = 'default',
 } = process.env;
-if (!url || !email || !password) throw new Error('UNJANK_URL, UNJANK_EMAIL and UNJANK_PASSWORD say where to look');
+if (!url || !email || !password) throw new Error('set UNJANK_URL, UNJANK_EMAIL and UNJANK_PASSWORD');
 const TIMES = 9;
 const PAGES = ['/', '/jank', '/frames', '/page-loads', '/spans', '/traces', '/traffic', '/resources', '/ingest'];
 

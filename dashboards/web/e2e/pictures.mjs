@@ -1,4 +1,4 @@
-// Renews the pictures of the README: pages on the data of the demo, small enough to be kept with the code.
+// Takes the screenshots in the README of the project, on the data of the demo. Fails if a file is too large for the repository.
 import { mkdirSync, statSync } from 'node:fs';
 import { openBrowser } from './browser.mjs';
 import { startDemo } from './server.mjs';

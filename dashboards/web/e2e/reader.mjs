@@ -1,16 +1,16 @@
-// Somebody in front of the browser: a page that remembers everything that went wrong, looks for faults of accessibility and takes pictures.
+// A browser page for walks. Records errors, checks accessibility and takes screenshots.
 import { mkdirSync } from 'node:fs';
 import { AxeBuilder } from '@axe-core/playwright';
 
 const shots = new URL('./shots/', import.meta.url).pathname;
 mkdirSync(shots, { recursive: true });
 
-/** A busy machine is slow; nothing waits longer than it takes. */
+/** A long timeout, because a busy machine is slow. Waits end as soon as their condition is met. */
 const PATIENCE_MS = Number(process.env.UNJANK_E2E_PATIENCE_MS ?? 20_000);
-/** A rule is tried on the past for half a minute. */
+/** The preview of an alert rule may take 30 seconds. */
 const ANSWERED_MS = 60_000;
 
-/** Answers that a walk asks for on purpose show up in the console as failed requests. */
+/** The console message of a failed request. A walk may expect some of them. */
 const FAILED_REQUEST = /Failed to load resource: the server responded with a status of (\d+)/;
 
 export class Reader {
@@ -25,7 +25,7 @@ export class Reader {
     this.context = context;
     this.page = page;
     this.faults = [];
-    /** Requests answered 401. They are no faults if the page then renews its session. */
+    /** Console messages of 401 responses. They are not faults if the page then refreshes its session. */
     this.refused = [];
     this.expected = new Set();
     page.on('console', (message) => {
@@ -45,12 +45,12 @@ export class Reader {
     });
   }
 
-  /** The status of answers that are part of the walk, such as 401 for a wrong password. */
+  /** Expects responses with these statuses, such as 401 for a wrong password. */
   expect(...statuses) {
     statuses.forEach((status) => this.expected.add(status));
   }
 
-  /** Nothing is asked for any more. What is asked anew is dimmed until it is there. */
+  /** Waits until no request is pending and no part of the page is dimmed. */
   async settled() {
     const options = { timeout: ANSWERED_MS };
     await this.page.waitForLoadState('networkidle', options);
@@ -58,7 +58,7 @@ export class Reader {
     await this.page.waitForFunction((busy) => !document.querySelector(busy), busy, options);
   }
 
-  /** A picture, and what axe says. */
+  /** Takes a screenshot, and records accessibility faults that axe finds. */
   async look(name) {
     await this.settled();
     await this.page.screenshot({ path: `${shots}${name}.png` });
@@ -69,7 +69,7 @@ export class Reader {
     }
   }
 
-  /** Whether the page is wider than the screen. */
+  /** Records a fault if the page is wider than the screen. */
   async overflow(name) {
     const [content, screen] = await this.page.evaluate(() => [
       document.documentElement.scrollWidth,

@@ -1,4 +1,4 @@
-// Walks through the pages of real servers in a real browser.
+// Runs the walks through the pages of real servers in a real browser.
 import { openBrowser } from './browser.mjs';
 import { startSingleSignOn } from './identity_provider.mjs';
 import { Reader } from './reader.mjs';
@@ -6,28 +6,54 @@ import { startDemo, startServer } from './server.mjs';
 import * as account from './walks/account.mjs';
 import * as admin from './walks/admin.mjs';
 import * as alerts from './walks/alerts.mjs';
+import * as causes from './walks/causes.mjs';
 import * as charts from './walks/charts.mjs';
 import * as config from './walks/config.mjs';
 import * as projectData from './walks/data.mjs';
 import * as demo from './walks/demo.mjs';
 import * as entrance from './walks/entrance.mjs';
 import * as everywhere from './walks/everywhere.mjs';
+import * as jankGroups from './walks/jank_groups.mjs';
 import * as quality from './walks/quality.mjs';
+import * as reach from './walks/reach.mjs';
+import * as releases from './walks/releases.mjs';
+import * as rollout from './walks/rollout.mjs';
 import * as rules from './walks/rules.mjs';
+import * as savedViews from './walks/saved_views.mjs';
+import * as sessions from './walks/sessions.mjs';
 import * as singleSignOn from './walks/single_sign_on.mjs';
 import * as spansToIngest from './walks/spans_to_ingest.mjs';
 import * as symbols from './walks/symbols.mjs';
 
 const parts = {
-  ...{ entrance, charts, admin, account, projectData, config, rules, quality, spansToIngest, symbols, everywhere },
-  ...{ demo, alerts, singleSignOn },
+  ...{
+    entrance,
+    charts,
+    admin,
+    account,
+    projectData,
+    config,
+    rules,
+    quality,
+    spansToIngest,
+    symbols,
+    jankGroups,
+    rollout,
+    sessions,
+    savedViews,
+    everywhere,
+  },
+  ...{ demo, causes, releases, reach, alerts, singleSignOn },
 };
-/** `npm run e2e -- keys` walks through the entrance, and what is named like that or stands in a part of that name. */
-const wanted = process.argv[2] ?? '';
-const asked = Object.entries(parts).flatMap(([part, { walks }]) =>
-  walks.filter((walk) => part === wanted || walk.name.includes(wanted)),
-);
-const onDemo = (walk) => [...demo.walks, ...alerts.walks].includes(walk);
+/**
+ * `npm run e2e -- NAME…` runs the parts NAME of `parts` and all walks whose name contains a NAME. It first logs in, but runs no other
+ * walks that they need: name those as well.
+ */
+const names = process.argv.slice(2);
+const isAsked = (part, walk) => names.length === 0 || names.some((name) => name === part || walk.name.includes(name));
+const asked = Object.entries(parts).flatMap(([part, { walks }]) => walks.filter((walk) => isAsked(part, walk)));
+const DEMO_PARTS = [demo, causes, releases, reach, alerts];
+const onDemo = (walk) => DEMO_PARTS.some(({ walks }) => walks.includes(walk));
 const onProvider = (walk) => singleSignOn.walks.includes(walk);
 const onEmpty = (walk) => !onDemo(walk) && !onProvider(walk);
 const chosen = new Set([
@@ -39,7 +65,7 @@ const chosen = new Set([
 const walks = Object.values(parts).flatMap((part) => part.walks.filter((walk) => chosen.has(walk)));
 
 const start = Date.now();
-// Those on the demo, those with a provider and the others go at the same time.
+// Walks on the demo, walks with an identity provider and all others run in parallel.
 const starting = walks.some(onDemo) ? startDemo() : null;
 starting?.catch(() => {});
 const signingOn = walks.some(onProvider) ? startSingleSignOn() : null;
@@ -51,7 +77,7 @@ try {
   browser = await openBrowser();
   empty = walks.some(onEmpty) ? await startServer() : null;
   await Promise.all([
-    empty && inOrder(walks.filter(onEmpty), { url: empty.url, invitation: empty.invitation }),
+    empty && inOrder(walks.filter(onEmpty), { url: empty.url, setUp: empty.setUp }),
     starting?.then((demo) => inOrder(walks.filter(onDemo), { demo })),
     signingOn?.then((sso) => inOrder(walks.filter(onProvider), { url: sso.url, sso })),
   ]);
@@ -62,17 +88,17 @@ try {
   await empty?.stop();
 }
 
-/** Later walks see what earlier ones did. */
+/** Runs walks one after the other, because later walks depend on earlier ones. */
 async function inOrder(walks, state) {
   for (const walk of walks) {
     if (await goes(walk, state)) continue;
     failed.push(walk.name);
-    // Without a session, nothing after this says anything.
+    // Without a session, all later walks would fail.
     if (walk.keepsSession || entrance.walks.includes(walk)) return;
   }
 }
 
-/** Passes renewed session cookies to the next walk. The server ends a session whose old cookie is used again. */
+/** Passes refreshed session cookies to the next walk, because the server ends a session if its old cookie is used again. */
 async function keepRenewed(reader, state) {
   const cookies = await reader.context.cookies();
   if (state.storage && cookies.length === state.storage.cookies.length) state.storage = { ...state.storage, cookies };

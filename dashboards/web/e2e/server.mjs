@@ -1,4 +1,4 @@
-// Real servers for the walks: the binary, on folders and ports of their own: one that is empty, and one on the data of the demo.
+// Starts real servers for the walks, each with its own folder and ports: an empty one, and one with the data of the demo.
 import { execFile, spawn } from 'node:child_process';
 import { createWriteStream, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -15,19 +15,20 @@ const root = new URL('../../../', import.meta.url).pathname;
 const target = process.env.CARGO_TARGET_DIR ?? join(root, 'target');
 const binary = process.env.UNJANK_BIN ?? join(target, 'debug', 'unjank');
 
-/** An empty server with one admin, who was invited. */
+/** Starts a server without users. `setUp` is the link that the server printed. `invite` creates an admin on the command line instead. */
 export async function startServer(settings = [], port = undefined) {
-  const { stop, run, url } = await start(['serve', ...settings], port);
-  try {
-    const add = ['user', 'add', '--email', ADMIN.email, '--name', ADMIN.name, '--admin'];
-    return { url, invitation: (await run(add)).trim(), stop };
-  } catch (error) {
+  const { stop, run, url, said } = await start(['serve', ...settings], port);
+  const setUp = /\S+\/setup#code=\S+/.exec(said())?.[0];
+  if (!setUp) {
     await stop();
-    throw error;
+    throw new Error(`the server printed no link for the set-up: ${said()}`);
   }
+  const add = ['user', 'add', '--email', ADMIN.email, '--name', ADMIN.name, '--admin'];
+  const invite = async () => (await run(add)).trim();
+  return { url, setUp, invite, stop };
 }
 
-/** A server on a month of a made-up shop, which ended at the last midnight. `sql` asks its raw tables. */
+/** Starts the demo, whose month of data ends at the last midnight. `sql` queries its raw tables. */
 export async function startDemo(installs = 120) {
   const midnight = new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS);
   const { stop, run, url, said } = await start([
@@ -43,7 +44,7 @@ export async function startDemo(installs = 120) {
   return { url, email, password, sql, stop };
 }
 
-/** Starts the binary on a folder and ports of its own, and waits until it serves. */
+/** Starts the binary with a new folder and free ports, and waits until it is ready. */
 async function start(command, wanted = undefined) {
   if (!existsSync(binary)) throw new Error(`${binary} is missing: cargo build -p unjank-server --bin unjank`);
   const folder = mkdtempSync(join(tmpdir(), 'unjank-e2e-'));
@@ -53,9 +54,9 @@ async function start(command, wanted = undefined) {
     UNJANK_LISTEN: `127.0.0.1:${port}`,
     UNJANK_ADMIN_LISTEN: `127.0.0.1:${admin}`,
     UNJANK_DATA_DIR: join(folder, 'data'),
-    // Nobody waits a minute for an alert.
+    // The default of a minute would slow down the walks.
     UNJANK_ALERTS_INTERVAL_MS: '2000',
-    // Nobody waits ten minutes for a check of disk quotas.
+    // Disk quotas are checked at this interval, ten minutes by default.
     UNJANK_RETENTION_INTERVAL_MS: '1000',
   };
   const log = join(folder, 'server.log');

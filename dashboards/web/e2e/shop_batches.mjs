@@ -1,4 +1,4 @@
-// What six devices of a made-up shop send: a few events of each signal, one of them bad, memory that grows on one page.
+// The batches of six devices of a made-up shop: some events of each signal, one invalid event, and memory that grows on one page.
 
 const UPTIMES_MS = [30_000, 120_000, 600_000, 1_800_000];
 export const SLOW_SPAN = 'checkout';
@@ -11,7 +11,7 @@ function hex(digits, number) {
   return number.toString(16).padStart(digits, '0');
 }
 
-/** A checkout of 900 ms: two methods on the main thread, one of them waiting for a request on another, and an object made. */
+/** A checkout of 900 ms: two methods on the main thread, one of which waits for a request on another thread, and a constructor. */
 function trace(device, at) {
   const trace_id = hex(32, 1000 + device);
   const span = (place, parent, name, kind, offset, ms, more = {}) => ({
@@ -38,12 +38,20 @@ function trace(device, at) {
     }),
     span(2, 1, 'com.example.shop.cart.Cart.total(List)', 'method', 20, 300, { code }),
     span(3, 1, 'com.example.shop.cart.Cart.pay(Card)', 'method', 350, 500),
-    span(4, 3, '/checkout/pay', 'network', 400, 320, { ...worker, status: device % 2 ? 'error' : 'ok' }),
+    span(4, 3, 'POST /checkout/pay', 'manual', 400, 320, {
+      ...worker,
+      status: device % 2 ? 'error' : 'ok',
+      attributes: {
+        'server.address': 'api.example.com',
+        'url.path': '/checkout/pay',
+        'http.response.body.size': '120000',
+      },
+    }),
     span(5, 3, 'com.example.shop.pay.PayService', 'init', 380, 15),
   ];
 }
 
-/** One batch a device. */
+/** One batch per device. */
 export function batches(now) {
   return Array.from({ length: 6 }, (_, device) => {
     const at = (agoMs) => new Date(now - agoMs).toISOString();
@@ -72,6 +80,9 @@ export function batches(now) {
         refresh_hz: 120,
         locale: 'de-DE',
         install_id: uuid(device + 1),
+        // Two devices belong to one user. The last two have no user.
+        user_id: device < 2 ? 'user-both' : device < 4 ? `user-${device}` : '',
+        mode: device === 3 ? 'test' : 'production',
         sdk_name: 'unjank',
         sdk_version: '0.1.0',
       },

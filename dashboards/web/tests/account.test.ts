@@ -14,19 +14,19 @@ test('a new password that follows the rules has no faults', () => {
   expect(passwordFaults({ wanted: NEW, again: NEW })).toEqual({});
 });
 
-test('each fault of a new password stands at its field', () => {
+test('each fault of a new password is at its field', () => {
   const empty = passwordFaults({ present: '', wanted: '', again: '' });
   expect(empty).toEqual({ present: 'Enter your present password.', wanted: 'Enter a new password.' });
   expect(passwordFaults({ present: 'old', wanted: 'eleven char', again: '' }).wanted).toBe(
     'The new password has 11 of at least 12 characters.',
   );
   expect(passwordFaults({ present: 'old', wanted: NEW, again: `${NEW}!` })).toEqual({
-    again: 'The two new passwords are not the same.',
+    again: 'The two new passwords do not match.',
   });
-  expect(passwordFaults({ present: NEW, wanted: NEW, again: NEW }).wanted).toContain('same as the present one');
+  expect(passwordFaults({ present: NEW, wanted: NEW, again: NEW }).wanted).toContain('same as the current one');
 });
 
-test('a password is as long as the server counts: at least 12 characters, at most 256 bytes', () => {
+test('a password has the limits of the server: at least 12 characters, at most 256 bytes', () => {
   const emoji = '🔑'.repeat(11);
   expect(passwordFaults({ wanted: emoji, again: emoji }).wanted).toContain('11 of at least 12');
   const long = 'ü'.repeat(128);
@@ -34,16 +34,16 @@ test('a password is as long as the server counts: at least 12 characters, at mos
   expect(passwordFaults({ wanted: `${long}ü`, again: `${long}ü` }).wanted).toContain('too long');
 });
 
-test('a refusal of the server stands at the field that it is about', () => {
+test('an error of the server is at the field that caused it', () => {
   expect(refusedFields(Problem.of(401, { code: 'login_refused' }))).toEqual({
-    present: 'The present password is wrong.',
+    present: 'The current password is wrong.',
   });
   const unfit = Problem.of(422, { code: 'password_unfit', detail: 'a password must have at least 12 characters' });
   expect(refusedFields(unfit)).toEqual({ wanted: 'A password must have at least 12 characters.' });
   expect(refusedFields(Problem.of(429, { code: 'too_many_logins' }))).toEqual({});
 });
 
-test('only a wrong password is a 401 that no refresh helps', async () => {
+test('only for a wrong password is a 401 not followed by a refresh', async () => {
   const refused = Response.json({ code: 'login_refused' }, { status: 401 });
   expect(await refusesPassword(refused)).toBe(true);
   expect(await refused.json()).toEqual({ code: 'login_refused' });
@@ -62,7 +62,7 @@ test('a key ends by revocation or by its date', () => {
   expect(keyState({}, NOW).text).toBe('works');
 });
 
-test('active tokens of a person are those that the person made and that still work', () => {
+test('active tokens of a person are tokens that the person created and that still work', () => {
   const [ann, bob] = ['ann@example.com', 'bob@example.com'];
   const tokens = [
     { made_by: bob },

@@ -9,8 +9,12 @@ import {
   type Evidence,
   type Incident,
 } from '../src/alerts/around';
+import { leftOut, watched } from '../src/alerts/evidence_text';
 import { dimensionsIn } from '../src/alerts/names';
-import { BLANK, inWords, span, toDocument, toForm, type Rule } from '../src/alerts/rule_form';
+import { mostlyOn, sidesOf } from '../src/alerts/janks_beside';
+import { coverage, muteOf, type Mute } from '../src/alerts/mutes';
+import { BLANK, span, toDocument, toForm, type Rule } from '../src/alerts/rule_form';
+import { muteNotes, reasonOf } from '../src/alerts/skipped';
 import { byGroup, days, groupName, place, stretches, type Transition } from '../src/alerts/stretches';
 import { toChange, toForm as channelForm, type Channel } from '../src/notifications/channel_form';
 
@@ -22,34 +26,39 @@ function happened(at: number, what: string, group: Record<string, string> = { na
 }
 
 describe('stretches of firing', () => {
-  it('go from each firing to the end of the same group', () => {
+  it('last from the firing of a group to its end', () => {
     const cart = { name: 'cart' };
-    const told = [happened(10, 'fired'), happened(20, 'fired', cart), happened(30, 'resolved'), happened(40, 'fired')];
-    const all = stretches(told, 100);
+    const transitions = [
+      happened(10, 'fired'),
+      happened(20, 'fired', cart),
+      happened(30, 'resolved'),
+      happened(40, 'fired'),
+    ];
+    const all = stretches(transitions, 100);
     expect(all.map(({ group, from, until, goesOn }) => ({ group, from, until, goesOn }))).toEqual([
       { group: 'checkout', from: 10, until: 30, goesOn: false },
       { group: 'cart', from: 20, until: 100, goesOn: true },
       { group: 'checkout', from: 40, until: 100, goesOn: true },
     ]);
     expect(all[0]!.because).toBe('resolved at 30');
-    // As long as each other: as they began.
+    // With equal durations, the order of their starts.
     expect(byGroup(all).map((one) => [one.group, one.stretches.length])).toEqual([
       ['checkout', 2],
       ['cart', 1],
     ]);
   });
 
-  it('are a moment where only the mix of devices changed', () => {
+  it('are a single moment if only the mix of devices changed', () => {
     const [shift] = stretches([happened(10, 'mix_shift'), happened(20, 'resolved')], 100);
     expect(shift).toMatchObject({ from: 10, until: 10, goesOn: false, isShift: true });
   });
 
-  it('have a name, also when nothing is told apart', () => {
+  it('have a name even without a dimension', () => {
     expect(groupName({})).toBe('Everything');
     expect(groupName({ app_id: 'shop', page: '' })).toBe('shop · (none)');
   });
 
-  it('stand on a line between two times, with few midnights', () => {
+  it('have a place between two times, with few midnights', () => {
     expect(place(5, 0, 10)).toBe(50);
     expect(place(-5, 0, 10)).toBe(0);
     expect(place(5, 10, 10)).toBe(0);
@@ -90,6 +99,7 @@ const RULES: [string, Rule, string][] = [
     'us',
   ],
   ['absence', { ...BLANK, name: 'Quiet', condition: { kind: 'absence' } }, 'count'],
+  ['appearance', { ...BLANK, name: 'New', condition: { kind: 'appearance', unseen_days: 14 } }, 'count'],
 ];
 
 describe('a rule as a form', () => {
@@ -106,17 +116,17 @@ describe('a rule as a form', () => {
     });
   });
 
-  it('shows what people type: percent, milliseconds', () => {
+  it('shows numbers in the units of the fields: percent, milliseconds', () => {
     expect(toForm(RULES[0]![1], 'share')).toMatchObject({ bound: '0.5', recover: '0.3', direction: 'above' });
     expect(toForm(RULES[1]![1], 'us')).toMatchObject({ relative: '10', absolute: '10', recoverPart: '50' });
   });
 
-  it('keeps what this page does not know', () => {
+  it('keeps parts of a rule that this page does not know', () => {
     const action = { tracing: true, hours: 3, sampling: { janks: 1 }, events_per_day: 5 };
     expect(toDocument(toForm({ ...BLANK, action }, 'us'), 'us').action).toEqual(action);
   });
 
-  it('raises the share of what is watched, and no more when that is taken back', () => {
+  it('raises the sample rate of the watched signal, and stops when the reader turns it off', () => {
     const form = { ...toForm(BLANK, 'us'), raise: '50', eventsPerDay: '1000' };
     const rule = toDocument(form, 'us');
     expect(rule.action).toEqual({ sampling: { spans: 0.5 }, events_per_day: 1000 });
@@ -124,17 +134,16 @@ describe('a rule as a form', () => {
     expect('action' in toDocument({ ...toForm(rule, 'us'), raise: '' }, 'us')).toBe(false);
   });
 
-  it('has no number where none was typed, so that the server says so', () => {
+  it('has no number for an empty field, so that the server reports it', () => {
     const form = { ...toForm(BLANK, 'us'), bound: '' };
     expect(JSON.parse(JSON.stringify(toDocument(form, 'us'))).condition).toEqual({ kind: 'threshold', above: null });
   });
 
-  it('is told in words', () => {
-    expect(inWords(RULES[1]![1], 'p95')).toBe('spans, p95 by name: worse than the version before, over 1 hour');
+  it('has durations in words', () => {
     expect([span(30), span(120), span(1440), span(10_080)]).toEqual(['30 minutes', '2 hours', '1 day', '7 days']);
   });
 
-  it('learns the dimensions from what the server says is wrong', () => {
+  it('learns the dimensions from the error of the server', () => {
     expect(dimensionsIn(['spans have no dimension `?`: they have name, kind, app_id'])).toEqual([
       'name',
       'kind',
@@ -154,7 +163,16 @@ const EVIDENCE = {
 } as unknown as Evidence;
 
 describe('around an incident', () => {
-  it('the chart asks what the rule asked, of both versions', () => {
+  it('names what its screen does not filter by', () => {
+    const metric = { ...EVIDENCE.metric, filters: { kind: ['manual'], uptime: ['15m_1h', 'over_1h'] } };
+    const evidence = { ...EVIDENCE, metric, group: { page: 'Cart' } };
+    const link = '/spans?project=shop&kind=manual&page=Cart';
+    expect(leftOut({ link, evidence })).toEqual(['time since the launch']);
+    expect(leftOut({ link: `${link}&uptime=15m_1h&uptime=over_1h`, evidence })).toEqual([]);
+    expect(watched(evidence)).toContain('time since the launch is 15–60 min or over 1 h and page is Cart');
+  });
+
+  it('the chart queries the measure of the rule, for both versions', () => {
     const [path, text] = chartAddress(EVIDENCE, { from: 0, to: HOUR }).split('?');
     const query = new URLSearchParams(text);
     expect(path).toBe('/api/v1/projects/p/query/spans/series');
@@ -165,19 +183,19 @@ describe('around an incident', () => {
     expect([query.get('name'), query.get('device_class'), query.get('exact')]).toEqual(['checkout', 'low', null]);
   });
 
-  it('shows time before and after it, and nothing that is to come', () => {
+  it('shows the time before and after the incident, but not the future', () => {
     const incident = { started_at: 24 * HOUR, resolved_at: 30 * HOUR, evidence: EVIDENCE };
     expect(timeAround(incident, 1000 * HOUR)).toEqual({ from: -48 * HOUR, to: 78 * HOUR });
     expect(timeAround({ ...incident, resolved_at: null }, 40 * HOUR).to).toBe(40 * HOUR);
   });
 
-  it('other questions get the filters that every screen has', () => {
+  it('other queries get the filters of every page', () => {
     const filters = sameFilters(EVIDENCE, 'p');
     expect(filters.chosen).toEqual({ device_class: ['low'], app_id: ['shop'], app_version: ['4.12.0'] });
     expect(filters.baseVersion).toBe('4.11.0');
   });
 
-  it('the worst stand first, and groups are the same in any order', () => {
+  it('the worst groups come first, and the order of their keys does not matter', () => {
     const one = (severity: string, started_at: number) => ({ severity, started_at }) as Incident;
     const sorted = worstFirst([one('info', 3), one('critical', 1), one('critical', 2)]);
     expect(sorted.map(({ started_at }) => started_at)).toEqual([2, 1, 3]);
@@ -185,11 +203,111 @@ describe('around an incident', () => {
     expect(sameGroup({ a: '1' }, { a: '1', b: '2' })).toBe(false);
   });
 
-  it('says for how long', () => {
+  it('shows how long it lasted', () => {
     const started_at = 0;
     expect(lasting({ started_at }, 20_000_000)).toBe('less than a minute');
     expect(lasting({ started_at, resolved_at: 90 * MINUTE }, 0)).toBe('90 min');
     expect(lasting({ started_at }, 100 * HOUR)).toBe('4 d');
+  });
+});
+
+describe('the janks during an incident', () => {
+  const regression = {
+    ...EVIDENCE,
+    condition: { kind: 'regression' },
+    sides: {
+      from: 48 * HOUR,
+      to: 72 * HOUR,
+      base_from: 0,
+      base_to: 24 * HOUR,
+      version: '4.12.0',
+      base_version: '4.11.0',
+    },
+  } as unknown as Evidence;
+
+  it('are compared with the time and the version of the base', () => {
+    const { now, base } = sidesOf(regression, 'p');
+    expect(now.chosen.app_version).toEqual(['4.12.0']);
+    expect(base!.chosen.app_version).toEqual(['4.11.0']);
+    expect(base!.range).toEqual({ kind: 'absolute', from: new Date(0), to: new Date(24 * 3_600_000) });
+    // Each side is a separate query, so neither has a base.
+    expect([now.baseVersion, base!.baseVersion]).toEqual(['', '']);
+  });
+
+  it('have the same version on both sides in a comparison of weeks', () => {
+    const week = {
+      ...regression,
+      condition: { kind: 'last_week' },
+      sides: { from: 48, to: 72, base_from: 0, base_to: 24 },
+    };
+    expect(sidesOf(week as unknown as Evidence, 'p').base!.chosen.app_version).toBeUndefined();
+    const bound = { ...regression, condition: { kind: 'threshold' } } as unknown as Evidence;
+    expect(sidesOf(bound, 'p').base).toBeNull();
+  });
+
+  it('are limited to the pages with most of the events', () => {
+    const rows = [
+      { page: 'Checkout', count: 900 },
+      { page: 'Cart', count: 80 },
+      { page: 'Home', count: 20 },
+    ];
+    expect(mostlyOn(rows)).toEqual(['Checkout', 'Cart']);
+    expect(mostlyOn([...rows, { page: '', count: 500 }])).toEqual([]);
+    expect(mostlyOn([])).toEqual([]);
+  });
+});
+
+describe('mutes', () => {
+  const mute = (change: Partial<Mute>): Mute => ({
+    id: 'm',
+    starts_at: 0,
+    ends_at: 10 * HOUR,
+    reason: 'load test',
+    created_by: 'user:1',
+    created_at: 0,
+    ...change,
+  });
+  const incident = { rule: 'r', group: { name: 'checkout' } };
+  const now = 5 * 3_600_000;
+
+  it('cover an incident by project, by rule or by group', () => {
+    const ofOthers = [mute({ rule: 'other' }), mute({ rule: 'r', group: { name: 'cart' } })];
+    expect(muteOf(ofOthers, incident, now)).toBeNull();
+    for (const one of [mute({}), mute({ rule: 'r' }), mute({ rule: 'r', group: { name: 'checkout' } })])
+      expect(muteOf([...ofOthers, one], incident, now)).toBe(one);
+  });
+
+  it('that are active come before future ones, the longest first', () => {
+    const later = mute({ starts_at: 8 * HOUR, ends_at: 20 * HOUR });
+    const [short, long] = [mute({ ends_at: 6 * HOUR }), mute({ ends_at: 9 * HOUR })];
+    expect(muteOf([later, short, long], incident, now)).toBe(long);
+    expect(muteOf([later], incident, now)).toBe(later);
+  });
+
+  it('describe what they cover', () => {
+    expect(coverage(mute({}))).toBe('every rule of the project');
+    expect(coverage(mute({ rule: 'r' }))).toBe('the whole rule');
+    expect(coverage(mute({ rule: 'r', group: { name: 'checkout' } }))).toBe('only checkout');
+  });
+
+  it('are listed with a preview, which ignores them', () => {
+    const preview = { muted_evaluations: 3, evaluations: 10 };
+    const notes = muteNotes([mute({ ends_at: 4e15 })], preview);
+    expect(notes[0]).toContain('in 3 of 10 evaluations');
+    expect(notes[1]).toContain('every rule of the project): load test. The preview ignores this mute.');
+    expect(muteNotes([], { ...preview, muted_evaluations: 0 })).toEqual([]);
+  });
+});
+
+describe('a skipped group', () => {
+  it('has its reason in words', () => {
+    const group = { name: 'cart' };
+    const few = { group, reason: 'too_few_samples', evaluations: 4, samples: 12 } as const;
+    expect(reasonOf(few, 100)).toEqual({ name: 'cart', reason: 'Too few samples: 12 (minimum 100)', evaluations: 4 });
+    expect(reasonOf({ ...few, base_samples: 3 }, 100).reason).toBe('Too few samples: 12, base 3 (minimum 100)');
+    expect(reasonOf({ ...few, reason: 'no_base' }, 100).reason).toBe('No base: no samples to compare with');
+    const app = { ...few, group: { app_id: 'shop' }, reason: 'no_base' } as const;
+    expect(reasonOf(app, 100).reason).toBe('No base: no two versions with enough samples');
   });
 });
 
@@ -202,20 +320,20 @@ describe('a channel as a form', () => {
     digest_hour: 7,
   } as unknown as Channel;
 
-  it('says nothing of secrets that were not typed', () => {
+  it('leaves out secrets that the reader did not enter', () => {
     const change = toChange(channelForm(saved), false);
     expect(Object.keys(change)).not.toContain('url');
     expect(Object.keys(change)).not.toContain('kind');
     expect(Object.keys(change)).not.toContain('password');
   });
 
-  it('takes secrets away only when asked to', () => {
+  it('removes secrets only on request', () => {
     const forget = { ...channelForm(saved), forget: true };
     expect(toChange(forget, false)).toMatchObject({ signing_key: null, username: null, password: null });
     expect(toChange({ ...forget, kind: 'slack' }, false)).not.toHaveProperty('signing_key');
   });
 
-  it('mails to several, and has no URL then', () => {
+  it('sends mail to several addresses, and then has no URL', () => {
     const mail = {
       ...channelForm(null),
       kind: 'email' as const,

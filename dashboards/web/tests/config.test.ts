@@ -16,11 +16,18 @@ describe('conditions', () => {
     expect(fromRows(toRows(condition)!)).toEqual(condition);
   });
 
-  it('that no row can say are left as JSON', () => {
+  it('that no row can express stay JSON', () => {
     expect(toRows({ any: [{ os_name: ['ios'] }] })).toBeNull();
     expect(toRows({ all: [{ any: [] }] })).toBeNull();
     expect(toRows({ device_model: ['a,b'] })).toBeNull();
     expect(toRows('nonsense')).toBeNull();
+  });
+
+  it('reads a version without an operator as this version', () => {
+    const typed = (text: string) => fromRows([{ field: 'app_version', not: false, text }]);
+    expect(typed('4.12.0')).toEqual({ app_version: '=4.12.0' });
+    expect(typed('>=4.12, <5')).toEqual({ app_version: '>=4.12, <5' });
+    expect(typed('')).toEqual({ app_version: '' });
   });
 });
 
@@ -33,12 +40,12 @@ describe('drafts', () => {
     ],
   };
 
-  it('are the configuration again', () => {
+  it('become the same configuration again', () => {
     expect(toConfiguration(toDraft(configuration))).toEqual({ configuration, faults: [] });
     expect(configurationText({})).toBe(configurationText({ base: {}, overrides: [] }));
   });
 
-  it('say where a text is not JSON', () => {
+  it('show where a text is not JSON', () => {
     const draft = toDraft(configuration);
     draft.overrides[1]!.patchText = '{\n"x": }';
     expect(toConfiguration(draft).faults.map(({ path }) => path)).toEqual(['overrides[1].patch']);
@@ -69,7 +76,7 @@ describe('lines of JSON', () => {
     expect(lineOf('nowhere', lines)).toBe(1);
   });
 
-  it('are found in what is not JSON, too', () => {
+  it('are found in invalid JSON, too', () => {
     for (let end = 0; end < text.length; end += 1) jsonLines(text.slice(0, end));
     expect(jsonFault('{\n  "a": 1,\n}')?.line).toBe(3);
     expect(jsonFault(text)).toBeNull();

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { dropLevel } from '../src/frames/drop_levels';
 import { versionRows } from '../src/frames/version_rows';
 import { sharesOver } from '../src/overview/shares';
-import { trimmed } from '../src/page_loads/trimmed';
+import { trimmed } from '../src/breakdown/trimmed';
 import { compareVersions } from '../src/versions/version_order';
 
 describe('frames', () => {
-  it('are dropped in the levels of Matrix', () => {
+  it('have the drop levels of Matrix', () => {
     const levels = [0, 2, 3, 8, 9, 23, 24, 41, 42, 900].map(dropLevel);
     expect(levels).toEqual([
       'best',
@@ -66,7 +66,7 @@ describe('shares over time', () => {
     { label: '1.2', values: [2, 2] },
   ];
 
-  it('are of all at that time, the rest as one line', () => {
+  it('are relative to the total at each time, with the rest as one line', () => {
     expect(sharesOver(lines, 2, compareVersions)).toEqual([
       { label: '1.10', values: [0.2, 0.8] },
       { label: '1.9', values: [0.6, 0] },
@@ -74,7 +74,7 @@ describe('shares over time', () => {
     ]);
   });
 
-  it('are nothing where there was nothing', () => {
+  it('are missing without data', () => {
     expect(sharesOver([{ label: 'a', values: [null, 1] }], 5, compareVersions)).toEqual([
       { label: 'a', values: [null, 1] },
     ]);

@@ -42,10 +42,10 @@ test('a subject that the server removed is not shown as empty', () => {
   expect(whatText({ ...done, kind: 'project', subject: null })).toBe('Whole project shop');
 });
 
-test('what goes on is said with its error', () => {
+test('the current step is shown with its error', () => {
   expect(stepText(running)).toBe('Deleting rows of spans');
   expect(stepText({ ...running, receipt: { ...running.receipt, error: 'ClickHouse: gone' } })).toBe(
-    'Tried again: ClickHouse: gone',
+    'Retrying: ClickHouse: gone',
   );
   expect(stepText({ ...running, state: 'waiting', receipt: done.receipt })).toBe('Starts within seconds');
   expect(stepText(done)).toBe('');

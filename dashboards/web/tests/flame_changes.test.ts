@@ -20,7 +20,7 @@ const root = {
 };
 
 describe('the difference of two flame graphs', () => {
-  it('compares shares, so that a version that is used more is not worse for it', () => {
+  it('compares shares, so that more use does not make a version worse', () => {
     const changes = functionChanges(root);
     expect(changes.map(({ name, verdict }) => [name, verdict])).toEqual([
       ['draw', 'more'],
@@ -31,7 +31,7 @@ describe('the difference of two flame graphs', () => {
     expect(changes[0]).toMatchObject({ share: 0.6, baseShare: 0.1, change: 0.5 });
   });
 
-  it('tells what is new', () => {
+  it('marks new functions', () => {
     const fresh = {
       name: 'all',
       value: 10,
@@ -55,7 +55,7 @@ describe('the difference of two flame graphs', () => {
     expect(functionChanges(tree)).toMatchObject([{ name: 'walk', share: 1, baseShare: 1, verdict: 'same' }]);
   });
 
-  it('is the same seen from the base, where what is gone has a width', () => {
+  it('is the same from the side of the base, where functions that are gone have a width', () => {
     const before = fromBase(root);
     expect(before.children?.[0]?.children?.map((one) => one.value)).toEqual([20, 80, 100]);
     const [draw, parse, sync] = before.children![0]!.children!.map((one) => shareChange(one, before));
@@ -63,7 +63,7 @@ describe('the difference of two flame graphs', () => {
     expect(fromBase(before)).toMatchObject(root);
   });
 
-  it('is no change where there is no base', () => {
+  it('is no change without a base', () => {
     expect(shareChange(root.children[0]!.children[0]!, root)).toBeCloseTo(0.5);
     expect(shareChange({ name: 'a', value: 5 }, { name: 'all', value: 10 })).toBe(0.5);
   });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { byFunction, layOut, neighbour, place } from '../src/components/flame_layout';
+import { byFunction, layOut, neighbour, place, sameFrame } from '../src/components/flame_layout';
 
 const root = {
   name: 'all',
@@ -21,7 +21,7 @@ it('frames are as wide as their share, the widest first', () => {
   ]);
 });
 
-it('a zoom fills the width with a frame, keeps those above and hides those beside', () => {
+it('a zoom fills the width with a frame, keeps its callers and hides its siblings', () => {
   const [all, main, parse, , idle] = layOut(root);
   expect(place(all!, main!)).toEqual({ x: 0, width: 1 });
   expect(place(main!, main!)).toEqual({ x: 0, width: 1 });
@@ -29,7 +29,7 @@ it('a zoom fills the width with a frame, keeps those above and hides those besid
   expect(place(idle!, main!)).toBeNull();
 });
 
-it('arrows walk', () => {
+it('arrow keys move between frames', () => {
   const frames = layOut(root);
   expect(neighbour(frames, frames[1]!, 'ArrowRight')?.node.name).toBe('idle');
   expect(neighbour(frames, frames[1]!, 'ArrowDown')?.node.name).toBe('parse');
@@ -38,4 +38,19 @@ it('arrows walk', () => {
 
 it('a function that calls itself is counted once', () => {
   expect(byFunction(root).find(({ name }) => name === 'main')).toEqual({ name: 'main', self: 40, total: 60 });
+});
+
+it('other data keeps the chosen frame, or the innermost of its callers that takes time there', () => {
+  const chosen = layOut(root)[3]!;
+  expect(chosen.node.value).toBe(10);
+  const chainIn = (other: typeof root) => {
+    const names: string[] = [];
+    const found = sameFrame(layOut(other), chosen);
+    for (let at = found ?? null; at; at = at.parent) names.unshift(at.node.name);
+    return names;
+  };
+  expect(chainIn(structuredClone(root))).toEqual(['all', 'main', 'parse', 'main']);
+  const idle = { name: 'all', value: 5, children: [{ name: 'main', value: 0 }] };
+  expect(chainIn(idle)).toEqual(['all']);
+  expect(chainIn({ name: 'all', value: 9, children: [{ name: 'main', value: 9 }] })).toEqual(['all', 'main']);
 });

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { theSorted } from '../src/components/sorting';
+import { sortRows } from '../src/components/sorting';
 import { csv } from '../src/format/csv';
 import { lineDiff, withContext } from '../src/format/line_diff';
-import { ago, delta, format } from '../src/format/units';
+import { firstUnfinished } from '../src/components/unfinished';
+import { period } from '../src/format/times';
+import { ago, format } from '../src/format/units';
 
 describe('numbers', () => {
   it.each([
@@ -19,16 +21,7 @@ describe('numbers', () => {
     [59.94, 'fps', '59.9 fps'],
   ])('%s %s is %s', (value, unit, text) => expect(format(value, unit)).toBe(text));
 
-  it('say whether a change is good', () => {
-    expect(delta(120, 100, 'lower')).toEqual({ text: '+20 %', verdict: 'worse', arrow: '▲' });
-    expect(delta(80, 100, 'lower')).toEqual({ text: '−20 %', verdict: 'better', arrow: '▼' });
-    expect(delta(80, 100)?.verdict).toBe('changed');
-    expect(delta(100.1, 100, 'lower')?.verdict).toBe('same');
-    expect(delta(5, 0, 'lower')?.text).toBe('new');
-    expect(delta(null, 100)).toBeNull();
-  });
-
-  it('say how long ago', () => {
+  it('show how long ago a time was', () => {
     const now = new Date('2026-11-21T12:00:00Z');
     expect(ago(new Date('2026-11-21T11:55:00Z'), now)).toBe('5 minutes ago');
     expect(ago(new Date('2026-12-21T12:00:00Z'), now)).toBe('in 30 days');
@@ -36,13 +29,13 @@ describe('numbers', () => {
 });
 
 describe('tables', () => {
-  it('are sorted with what is missing last', () => {
+  it('sort missing values last', () => {
     const columns = [{ id: 'v', value: (row: number | null) => row }];
-    expect(theSorted([2, null, 10, 1], columns, { column: 'v', descending: true })).toEqual([10, 2, 1, null]);
-    expect(theSorted([2, null, 10, 1], columns, { column: 'v', descending: false })).toEqual([1, 2, 10, null]);
+    expect(sortRows([2, null, 10, 1], columns, { column: 'v', descending: true })).toEqual([10, 2, 1, null]);
+    expect(sortRows([2, null, 10, 1], columns, { column: 'v', descending: false })).toEqual([1, 2, 10, null]);
   });
 
-  it('are files that no spreadsheet runs', () => {
+  it('become files in which no spreadsheet runs a formula', () => {
     expect(
       csv([
         ['a', 'b'],
@@ -62,9 +55,59 @@ describe('differences', () => {
     expect(signs('', '')).toEqual([' ']);
   });
 
-  it('leave out what is far from any change', () => {
+  it('leave out lines far from any change', () => {
     const before = Array.from({ length: 20 }, (_, index) => `line ${index}`).join('\n');
     const shown = withContext(lineDiff(before, before.replace('line 10', 'other')), 1);
     expect(shown.map((line) => line?.text ?? '…')).toEqual(['…', 'line 9', 'line 10', 'other', 'line 11', '…']);
+  });
+});
+
+describe('formats', () => {
+  const sources = import.meta.glob<string>('../src/**/*.{svelte,ts}', {
+    query: '?raw',
+    import: 'default',
+    eager: true,
+  });
+  /** The lines outside `format/` that match. */
+  const linesWith = (wanted: RegExp) =>
+    Object.entries(sources)
+      .filter(([path]) => !path.includes('/src/format/'))
+      .flatMap(([path, text]) => text.split('\n').flatMap((line) => (wanted.test(line) ? [`${path}: ${line}`] : [])));
+
+  it('are made in one place', () => {
+    expect(linesWith(/\.to(Fixed|Precision|Exponential|Locale\w*String)\(|Intl\.(?!Collator)/)).toEqual([]);
+  });
+
+  it('of times follow the chosen time zone everywhere', () => {
+    // Fields of a date are those of the zone of the browser, or of UTC.
+    const fields = /\.[gs]et(UTC)?(FullYear|Month|Date|Day|Hours|Minutes|Seconds|Milliseconds|TimezoneOffset)\(/;
+    const texts = /\.to(Date|Time|UTC|GMT)String\(|String\((new )?Date\(|\.toJSON\(/;
+    // A part of such a text is for people. The whole text is for the API.
+    const parts = /toISOString\(\)\s*\.(slice|substring|substr|split|replace\w*|match)\(|\.toISOString\(\)\[/;
+    // Markup may have it in an attribute only.
+    const markup = /(?<!datetime=)\{[^{}=]*\.toISOString\(\)\}/;
+    // A text without an offset is a time in the zone of the browser.
+    const parsed = /new Date\(`[^`]*T\d\d:\d\d(:\d\d)?`\)|new Date\((text|from|to|until|starts|since)\)/;
+    for (const banned of [fields, texts, parts, markup, parsed]) expect(linesWith(banned)).toEqual([]);
+  });
+
+  it('of times in tables also apply to their files', () => {
+    const untyped = linesWith(/value: \(\w+\) => \w+\.(\w+_at|first_seen|last_seen|start|end),? /);
+    expect(untyped.filter((line) => !/time: true|unit: /.test(line))).toEqual([]);
+  });
+
+  it('of periods have days or hours', () => {
+    expect(period('2026-11-18T00:00:00Z', '2026-11-26T00:00:00Z')).toBe('18 Nov – 25 Nov');
+    expect(period('2026-11-18T00:00:00Z', '2026-11-19T00:00:00Z')).toBe('18 Nov');
+    expect(period('2026-11-18T10:00:00Z', '2026-11-18T12:00:00Z')).toMatch(/^18 Nov, \d\d:00 – 18 Nov, \d\d:00$/);
+  });
+});
+
+describe('charts', () => {
+  it('know the unfinished buckets', () => {
+    expect(firstUnfinished([0, 10, 20], 25)).toBe(2);
+    expect(firstUnfinished([0, 10, 20], 30)).toBe(3);
+    expect(firstUnfinished([0, 10, 20], 5)).toBe(0);
+    expect(firstUnfinished([], 5)).toBe(0);
   });
 });

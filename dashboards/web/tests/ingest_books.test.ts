@@ -4,7 +4,7 @@ import { booksText, freshnessText } from '../src/ingest/books_text';
 const AT = Date.UTC(2026, 10, 20, 14) * 1000;
 const spans = { signal: 'spans', books: 'hours' as const, at: AT, expected: 7, found: 5 };
 
-test('the books balance up to a time, or are not compared yet', () => {
+test('the books balance up to a time, or have not been checked yet', () => {
   const none = { difference_events: 0, differences: [] };
   expect(booksText(none)).toBe('');
   expect(booksText({ ...none, checked_to: AT })).toMatch(/^Books balanced up to 20 Nov 2026/);
@@ -15,7 +15,7 @@ test('the first difference is named', () => {
   expect(text).toMatch(/^2 events differ. First: spans, 20 Nov 2026.*, expected 7, found 5\. See all/);
 });
 
-test('how soon stored rows can be queried is said when something was stored', () => {
+test('the freshness is shown if something was stored', () => {
   const none = { difference_events: 0, differences: [] };
   expect(freshnessText(none)).toBe('');
   expect(freshnessText({ ...none, freshness: { p50_us: 180_000, p99_us: 2_400_000 } })).toBe(

@@ -26,7 +26,7 @@ test('what devices dropped counts as lost, duplicates do not', () => {
   expect(sumOf(found, 'rejected')).toBe(5);
 });
 
-test('reasons come with the signals they hit, losses first', () => {
+test('reasons list the affected signals, losses first', () => {
   expect(byReason(found).map(({ outcome, reason, count }) => [outcome, reason, count])).toEqual([
     ['device', 'queue_full', 6],
     ['rejected', 'time_out_of_range', 5],

@@ -24,11 +24,12 @@ const DEVICE = [
   'refused',
   'too_large',
   'filtered',
+  'too_short',
   'disabled',
 ];
 const unknown = reasonOf('rejected', 'of the future').means;
 
-test('every code has its words', () => {
+test('every code has an explanation', () => {
   for (const code of SERVER) expect(reasonOf('rejected', code).means, code).not.toBe(unknown);
   for (const code of DEVICE) expect(reasonOf('device', code).means, code).not.toBe(unknown);
   for (const [outcome, code] of [
@@ -41,7 +42,7 @@ test('every code has its words', () => {
   }
 });
 
-test('the same code means something else on a device', () => {
+test('the same code has another meaning on a device', () => {
   expect(reasonOf('device', 'rate_limited').means).not.toBe(reasonOf('rejected', 'rate_limited').means);
 });
 

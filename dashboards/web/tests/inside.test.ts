@@ -1,34 +1,117 @@
 import { describe, expect, test } from 'vitest';
-import { byPackage, perSpan, verdict, type Inside } from '../src/spans/inside';
+import {
+  byPackage,
+  chanceText,
+  explained,
+  moves,
+  origin,
+  perCall,
+  verdict,
+  type Inside,
+  type InsideRow,
+} from '../src/spans/inside';
 
-const times = (self_us: number, calls = 1, total_us = self_us) => ({ self_us, calls, total_us, main_thread_us: 0 });
-const data: Inside = {
-  spans: 2,
-  total_us: 100,
-  base_spans: 4,
-  rows: [
-    { name: 'shop.Cart.add', package: 'shop', ...times(30, 2, 90), base: times(20, 4) },
-    { name: 'shop.Cart.sum', package: 'shop', ...times(10) },
-    { name: 'GET /cart', package: '', ...times(0, 0), base: times(8) },
-  ],
-};
+/** Numbers of a function: self time per traced span, its part on the main thread, calls, and traced spans. */
+const times = (self: number, onMain = 0, calls = 1, spans = 10) => ({
+  calls: calls * spans,
+  recorded: calls * spans,
+  total_us: self * spans,
+  self_us: self * spans,
+  main_thread_us: onMain * spans,
+  per_traced: { spans, calls, total_us: self, self_us: self, main_thread_us: onMain },
+});
+const row = (name: string, more: Partial<InsideRow>): InsideRow => ({
+  name,
+  package: 'shop',
+  by_time: 0,
+  base_traced: 10,
+  ...times(0, 0, 0),
+  ...more,
+});
+const data = (rows: InsideRow[]): Inside => ({
+  spans: 200,
+  traced: 10,
+  total_us: 200 * 1000,
+  base_spans: 200,
+  base_traced: 10,
+  rows,
+});
 
-describe('what ran inside a span, beside another version', () => {
-  test('is told per span, since not as many were looked into', () => {
-    expect(perSpan(data, data.rows[0]!, 'self_us')).toEqual({ now: 15, base: 5 });
-    expect(perSpan(data, data.rows[1]!, 'calls')).toEqual({ now: 0.5, base: 0 });
-    expect(perSpan({ ...data, base_spans: undefined }, data.rows[0]!, 'self_us').base).toBeNull();
+describe('what ran inside a span, compared with another version', () => {
+  test('is new or gone only if both versions have spans that would have recorded it', () => {
+    expect(verdict(row('a', { ...times(5), base: times(4) }))).toBe('');
+    expect(verdict(row('a', times(5)))).toBe('new');
+    expect(verdict(row('a', { ...times(5), base_traced: 0 }))).toBe('');
+    expect(verdict(row('a', { ...times(0, 0, 0), base: times(4) }))).toBe('gone');
+    expect(verdict(row('a', { ...times(0, 0, 0, 0), base: times(4) }))).toBe('');
   });
 
-  test('is new, gone or neither', () => {
-    expect(data.rows.map((row) => verdict(data, row))).toEqual(['', 'new', 'gone']);
-    expect(verdict({ ...data, base_spans: 0 }, data.rows[1]!)).toBe('');
-  });
-
-  test('is summed by package on both sides', () => {
-    expect(byPackage(data.rows)).toEqual([
-      { name: 'shop', package: 'shop', ...times(40, 3), base: times(20, 4) },
-      { name: 'GET /cart', package: '', ...times(0, 0), base: times(8) },
+  test('is summed by package on both sides, and a package has as many traced spans as its rarest function', () => {
+    const rows = [
+      row('shop.Cart.add', { ...times(30, 10), base: times(20) }),
+      row('shop.Cart.sum', { ...times(10, 0, 2, 4), base_traced: 3 }),
+      row('GET /cart', { ...times(50), package: '' }),
+    ];
+    const found = byPackage(rows);
+    expect(found.map((one) => [one.name, one.per_traced.self_us, one.per_traced.calls])).toEqual([
+      ['GET /cart', 50, 1],
+      ['shop', 40, 3],
     ]);
+    expect(found[1]!.per_traced).toMatchObject({ spans: 4, main_thread_us: 10 });
+    expect([found[1]!.base_traced, found[1]!.base!.per_traced.self_us]).toEqual([3, 20]);
+  });
+
+  test('has a time per call, and marks calls without a link', () => {
+    expect(perCall(times(100, 0, 4))).toBe(25);
+    expect(perCall(times(0, 0, 0))).toBeNull();
+    expect(origin(row('a', { ...times(1), by_time: 1 }))).toBe('1 by time');
+    expect(origin(row('a', { ...times(1), by_time: 10 }))).toBe('by time');
+    expect(origin(row('a', times(1)))).toBe('');
+  });
+
+  test('is listed by the size of its change, significant changes first', () => {
+    const found = moves(
+      data([
+        row('chance', { ...times(900), base: times(100), p: 0.4, p_main_thread: 1 }),
+        row('certain', { ...times(300), base: times(100), p: 0.001, p_main_thread: 1 }),
+        row('untraced', { ...times(900, 0, 1, 0), base: times(100), p: 0.001 }),
+        row('same', { ...times(101), base: times(100), p: 0.9 }),
+        row('new', { ...times(200), p: 0.0001, p_main_thread: 1 }),
+      ]),
+      8,
+    );
+    expect(found.map((one) => [one.row.name, one.change])).toEqual([
+      ['certain', 200],
+      ['new', 200],
+      ['chance', 800],
+    ]);
+  });
+
+  test('counts in the sum of all changes if both sides traced its span', () => {
+    const rows = [
+      row('certain', { ...times(300), base: times(100), p: 0.001 }),
+      row('chance', { ...times(50), base: times(100), p: 0.4 }),
+      row('untraced', { ...times(900, 0, 1, 0), base: times(100), p: 0.001 }),
+      row('new', { ...times(20), p: 0.001 }),
+      row('moved', { ...times(30, 30), base: times(20, 0), p: 0.8, p_main_thread: 1e-6 }),
+    ];
+    expect(explained(data(rows))).toEqual({ all: 180, certain: 230 });
+  });
+
+  test('can move to the main thread without taking longer', () => {
+    const [found] = moves(
+      data([row('insert', { ...times(270, 270), base: times(275, 0), p: 0.8, p_main_thread: 1e-6 })]),
+      8,
+    );
+    expect(found).toMatchObject({ change: 270, p: 1e-6, thread: 'to the main thread' });
+    const [back] = moves(data([row('insert', { ...times(270, 0), base: times(275, 270), p: 0.8 })]), 8);
+    expect(back).toMatchObject({ change: -270, p: null, thread: 'off the main thread' });
+  });
+
+  test('shows the p-value, or that too few installs were traced', () => {
+    expect(chanceText(null)).toBe('few samples');
+    expect(chanceText(0.0001)).toBe('p < 0.001');
+    expect(chanceText(0.0042)).toBe('p = 0.0042');
+    expect(chanceText(0.25)).toBe('may be chance, p = 0.25');
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { headlineOf, markOf } from '../src/jank/handling';
 import { ownParameters, ownWhere } from '../src/jank/own_filters';
 import { isInApp, place, stackText } from '../src/jank/stack_text';
 import { jankAddress } from '../src/jank/questions';
@@ -33,6 +34,28 @@ describe('stacks', () => {
   });
 });
 
+describe('what people decided about a group', () => {
+  const handling = { group_id: '7', state: 'resolved' as const, app_version: '4.12.0', revision: 1 };
+
+  it('is a short mark in a list, and open groups have none', () => {
+    expect(markOf(undefined)).toBeNull();
+    expect(markOf({ ...handling, state: 'open' })).toBeNull();
+    expect(markOf(handling)).toEqual({ text: 'resolved in 4.12.0', kind: 'good' });
+    expect(markOf({ ...handling, state: 'ignored' })?.text).toBe('ignored');
+    expect(markOf({ ...handling, came_back_in: '4.12.1' })).toEqual({ text: 'came back in 4.12.1', kind: 'warn' });
+  });
+
+  it('is a headline, with the decision before if the group came back', () => {
+    expect(headlineOf({ group_id: '7', state: 'open', revision: 0 })).toEqual({ headline: 'Open', before: '' });
+    expect(headlineOf({ group_id: '7', state: 'open', revision: 2 }).before).toBe('Reopened');
+    expect(headlineOf({ ...handling, came_back_in: '4.12.1' })).toEqual({
+      headline: 'Came back in 4.12.1',
+      before: 'Resolved in 4.12.0',
+    });
+    expect(headlineOf({ ...handling, state: 'ignored' }).headline).toBe('Ignored until a version after 4.12.0 has it');
+  });
+});
+
 describe('addresses', () => {
   const filters = readFilters(new URLSearchParams('project=p&range=30d&os_name=android&app_version=1.0'));
 
@@ -49,7 +72,7 @@ describe('addresses', () => {
     );
   });
 
-  it('of files and stacks carry the group and, only where asked, the base', () => {
+  it('of files and stacks have the group and, only on request, the base', () => {
     const compared = { ...filters, baseVersion: '0.9' };
     const file = jankAddress(compared, 'folded', { where: { group_id: '7' } });
     expect(file).toMatch(/^\/api\/v1\/projects\/p\/janks\/folded\?/);
@@ -60,9 +83,10 @@ describe('addresses', () => {
 });
 
 describe('the filters of janks', () => {
-  it('leave out samples that missed the stall unless asked', () => {
-    expect(ownWhere(new URLSearchParams(''))).toEqual({ not_a_cause: 'false' });
-    expect(ownWhere(new URLSearchParams('causes=all&kind=anr&category=JSON&tab=flame'))).toEqual({
+  it('leave out samples that missed the stall by default', () => {
+    expect(ownWhere(new URLSearchParams(''))).toEqual({ not_a_cause: 'false', group_status: 'open' });
+    expect(ownWhere(new URLSearchParams('status=ignored')).group_status).toBe('ignored');
+    expect(ownWhere(new URLSearchParams('causes=all&status=all&kind=anr&category=JSON&tab=flame'))).toEqual({
       kind: 'anr',
       category: 'JSON',
     });

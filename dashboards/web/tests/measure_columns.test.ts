@@ -18,14 +18,20 @@ const answer = {
 } as unknown as TableAnswer;
 
 describe('columns of measures', () => {
-  it('show a change only where enough installs measured both', () => {
-    const [duration, installs] = measureColumns(answer, ['p75_ms', 'installs', 'unknown'], asIs);
-    expect(answer.rows.map((row) => duration!.base?.(row))).toEqual([10, null, null]);
+  it('mark rows with too few installs on a side', () => {
+    const tests = { of: () => true };
+    const [duration, installs] = measureColumns(answer, ['p75_ms', 'installs', 'unknown'], asIs, {}, tests);
+    expect(answer.rows.map((row) => duration!.base?.(row))).toEqual([10, 10, undefined]);
+    expect(answer.rows.map((row) => duration!.evidence?.(row))).toEqual([
+      { few: false, significant: true },
+      { few: true, significant: true },
+      { few: true, significant: true },
+    ]);
     expect(duration).toMatchObject({ label: 'p75', unit: 'ms', better: 'lower' });
     expect(installs!.base).toBeUndefined();
   });
 
-  it('have names people read', () => {
+  it('have readable names', () => {
     expect(['t1_p50_ms', 'total_p95_ms', 'p75_us', 'slow_share', 'some_thing'].map(measureName)).toEqual([
       'T1 p50',
       'Total p95',
@@ -37,7 +43,7 @@ describe('columns of measures', () => {
 });
 
 describe('charts of two versions', () => {
-  it('show both, where two are compared', () => {
+  it('show both versions of a comparison', () => {
     const read = (text: string) => bothVersions(readFilters(new URLSearchParams(text)));
     expect(read('app_version=2&base_app_version=1')).toEqual({ app_version: ['2', '1'] });
     expect(read('app_version=2')).toBeUndefined();

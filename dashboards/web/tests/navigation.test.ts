@@ -2,38 +2,70 @@ import { describe, expect, it } from 'vitest';
 import { chosenCount, readFilters, withValues, writeFilters } from '../src/navigation/filters';
 import { bounds, readRange, relativeLength } from '../src/navigation/time_range';
 import { address } from '../src/api/query';
+import { isCutByRetention, rawFilters, rawNote } from '../src/api/raw_events';
+import { addressOf } from '../src/navigation/links';
 
 const read = (text: string) => readFilters(new URLSearchParams(text));
 
 describe('filters', () => {
-  it('stand in the address and come back from it', () => {
-    const text = 'project=shop&range=24h&app_version=4.12&app_version=4.13&os_name=ios&base_app_version=4.11';
+  it('survive a round trip through the URL', () => {
+    const text =
+      'project=shop&range=24h&app_version=4.12&app_version=4.13&os_name=ios&base_app_version=4.11&compare=same_days';
     expect(writeFilters(read(text)).toString()).toBe(text);
     expect(read(text).chosen).toEqual({ app_version: ['4.12', '4.13'], os_name: ['ios'] });
     expect(chosenCount(read(text))).toBe(4);
   });
 
-  it('leave alone what a page keeps in the address', () => {
+  it('keep the other parameters of the URL', () => {
     const query = new URLSearchParams('project=shop&tab=history&range=1h');
     const changed = { ...readFilters(query), project: 'other' };
     expect(writeFilters(changed, query).toString()).toBe('project=other&range=1h&tab=history');
   });
 
-  it('take no value twice, and an empty list away', () => {
+  it('ignore repeated values and remove empty lists', () => {
     const filters = read('app_version=1&app_version=1&app_version=');
     expect(filters.chosen.app_version).toEqual(['1']);
     expect(withValues(filters, 'app_version', []).chosen).toEqual({});
   });
 });
 
+describe('links', () => {
+  it('make a filter of a parameter with the name of a dimension', () => {
+    const filters = read('project=shop&app_version=4.12');
+    expect(addressOf('/traces', filters, { session_id: 'a', order: 'latest' })).toBe(
+      '/traces?project=shop&app_version=4.12&session_id=a&order=latest',
+    );
+    expect(addressOf('/traces', filters, new URLSearchParams('session_id=a&tab=b'))).not.toContain('session_id');
+  });
+});
+
+describe('filters of raw events', () => {
+  const now = new Date('2026-11-21T12:00:00Z');
+
+  it('are named, with the period of these events', () => {
+    const filters = read('range=7d&app_version=4.12&build=1&page=Feed');
+    expect(rawFilters(filters)).toEqual(['Page (spans, requests and app starts)', 'Build']);
+    expect(rawNote(read('range=7d&build=1'), 30, now)).toBe('The filter Build reads raw events, kept for 30 days.');
+    expect(rawNote(read('range=30d&build=1'), undefined, now)).toContain('reads raw events. Overview and Ingest');
+    expect(rawFilters(read('app_version=4.12'))).toEqual([]);
+  });
+
+  it('have no data before the retention', () => {
+    expect(isCutByRetention(read('range=90d'), 30, now)).toBe(true);
+    expect(isCutByRetention(read('range=30d'), 30, now)).toBe(false);
+    expect(isCutByRetention(read('range=90d'), 0, now)).toBe(false);
+    expect(isCutByRetention(read('range=90d'), undefined, now)).toBe(false);
+  });
+});
+
 describe('time', () => {
-  it('is the last seven days unless said otherwise', () => {
+  it('is the last seven days by default', () => {
     expect(readRange(new URLSearchParams('range=nonsense'))).toEqual({ kind: 'relative', text: '7d' });
     const upsideDown = 'from=2026-11-02T00:00:00Z&to=2026-11-01T00:00:00Z';
     expect(readRange(new URLSearchParams(upsideDown)).kind).toBe('relative');
   });
 
-  it('may be relative or from one moment to another', () => {
+  it('may be relative or absolute', () => {
     expect(relativeLength('24h')).toBe(86_400_000);
     expect(relativeLength('0h')).toBeNull();
     const now = new Date('2026-11-21T12:00:00Z');
@@ -44,8 +76,8 @@ describe('time', () => {
   });
 });
 
-describe('questions', () => {
-  it('carry the filters, their own and the comparison', () => {
+describe('queries', () => {
+  it('have the filters, their own parameters and the comparison', () => {
     const now = new Date('2026-11-21T12:00:00Z');
     const filters = read('project=shop&range=1h&page=Feed&base_app_version=4.11');
     const question = { signal: 'spans' as const, by: ['name'], order: '-change.p95_us', where: { name: 'checkout' } };
@@ -59,7 +91,9 @@ describe('questions', () => {
       by: 'name',
       order: '-change.p95_us',
       base_app_version: '4.11',
+      compare: 'same_age',
     });
+    expect(address({ ...filters, sameDays: true }, question, '', {}, now)).toContain('compare=same_days');
     expect(address(filters, { ...question, compare: false }, '', {}, now)).not.toContain('base_app_version');
   });
 });

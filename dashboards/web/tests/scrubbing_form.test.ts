@@ -3,7 +3,7 @@ import { documentOf, fieldsOf, inBothLists, nameFault, placeText } from '../src/
 
 const empty = { built_in: true, rules: [], secret_attributes: [], plain_attributes: [] };
 
-test('a document comes back from the form as it was', () => {
+test('a document survives a round trip through the form', () => {
   const document = {
     built_in: false,
     rules: [{ name: 'customer', pattern: ' CU-[0-9]{4}' }],
@@ -26,7 +26,7 @@ test('empty rules and lines and names that come twice are left out', () => {
   });
 });
 
-test('an attribute in both lists is found in whatever case', () => {
+test('an attribute in both lists is found regardless of case', () => {
   expect(inBothLists({ ...empty, secret_attributes: ['Order', 'name'], plain_attributes: ['order'] })).toEqual([
     'Order',
   ]);

@@ -10,7 +10,7 @@ test('a login with the provider leads back to the current page', () => {
   expect(first.searchParams.get('to')).toBe('/');
 });
 
-test('a fault is a sentence, also one that this page does not know', () => {
+test('every fault has a sentence, even an unknown one', () => {
   expect(loginFault(null)).toBe('');
   expect(loginFault('unverified_email')).toContain('did not confirm your e-mail address');
   expect(loginFault('<b>made up</b>')).toBe('The login failed. Try again.');

@@ -23,7 +23,7 @@ test('an edited quota is in bytes, and an empty one is no limit', () => {
   expect([gigabytesText(20e9), gigabytesText(1), gigabytesText(0)]).toEqual(['20', '0.000000001', '0']);
 });
 
-test('only admins of the installation keep rows for longer than it does', () => {
+test('only admins of the installation may keep rows longer than its retention', () => {
   expect(daysFault('31', 30, false)).toContain('longer than 30 days');
   expect(daysFault('0', 30, false)).toContain('longer than 30 days');
   for (const text of ['', '30', '7']) expect(daysFault(text, 30, false)).toBe('');
@@ -31,7 +31,7 @@ test('only admins of the installation keep rows for longer than it does', () => 
   expect(daysFault('0', 0, false)).toBe('');
 });
 
-test('what is no number is refused before it is sent', () => {
+test('a text that is not a number is rejected before it is sent', () => {
   for (const text of ['a', '1.5', '-1']) expect(daysFault(text, 30, true)).toContain('whole number');
   expect(daysFault('36501', 0, true)).toContain('36,500');
   expect(quotaFault('1e3')).not.toBe('');

@@ -30,7 +30,7 @@ describe('lacked symbols', () => {
     const script = { class: '', module: '', file: 'https://shop.example/app.js', offset: 0, build_id: '5a7d1b0c' };
     const lacking = { frames: [script], missing: ['5a7d1b0c'], mismatched: [] };
     expect(lackedBuilds(lacking)).toEqual([{ id: '5a7d1b0c', kind: 'script', modules: ['app.js'], isWrong: false }]);
-    // Without frames, as of a stack that was cut, nothing is known but the id.
+    // Without frames, as in a truncated stack, only the id is known.
     expect(lackedBuilds({ ...lacking, frames: [] })).toMatchObject([{ kind: 'image', modules: [] }]);
   });
 
@@ -54,7 +54,7 @@ describe('symbol files in words', () => {
     ...{ id: ID, name: '', format, arch, has_functions, has_lines },
   });
 
-  it('say what they are', () => {
+  it('have a description', () => {
     expect(kindText([build('elf', 'x86_64', true, true)])).toBe('ELF, x86_64');
     expect(kindText([build('mach_o', 'arm64', true, true), build('mach_o', 'x86_64', true, true)])).toBe(
       'Mach-O, arm64, x86_64',
@@ -63,7 +63,7 @@ describe('symbol files in words', () => {
     expect(kindText([build('new', '', true, true)])).toBe('new');
   });
 
-  it('say what they lack', () => {
+  it('name what they lack', () => {
     expect(lacksText([build('elf', '', true, true)])).toBe('');
     expect(lacksText([build('elf', '', true, false)])).toBe('no lines');
     expect(lacksText([build('elf', '', false, false)])).toBe('no functions');
@@ -91,7 +91,7 @@ describe('commands that upload', () => {
 });
 
 describe('the form of source links', () => {
-  it('says what is wrong with a template', () => {
+  it('describes the faults of a template', () => {
     expect(templateFault('')).toBe('');
     expect(templateFault(' https://github.com/acme/shop/blob/v{version}/{path}#L{line} ')).toBe('');
     for (const wrong of ['javascript:{path}', 'github.com/{path}', 'https://{version}.example.com/{path}']) {

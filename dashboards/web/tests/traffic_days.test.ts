@@ -7,7 +7,7 @@ test('days without traffic stay as gaps', () => {
   expect(everyDay([])).toEqual([]);
 });
 
-test('a day begins and ends at midnight, whatever was looked at before', () => {
+test('a day begins and ends at midnight, whatever the period', () => {
   const { range, chosen, baseVersion } = onDay(
     readFilters(new URLSearchParams('range=30d&os_name=ios&base_app_version=1')),
     '2026-11-20',

@@ -13,7 +13,7 @@ test('a rise from bucket to bucket is a leak', () => {
   });
 });
 
-test('a level line is none, nor one that falls back', () => {
+test('a level line is not a leak, nor is one that falls again', () => {
   expect(growth(points([100, 101, 102, 101, 103]))?.isLeak).toBe(false);
   expect(growth(points([100, 200, 120, 130, 140]))?.isLeak).toBe(false);
 });
@@ -22,13 +22,13 @@ test('buckets may come in any order and be missing', () => {
   expect(growth(points([100, null, 140, null, 180]).toReversed())?.isLeak).toBe(true);
 });
 
-test('few samples, installs and buckets are no ground', () => {
+test('few samples, installs or buckets are not a leak', () => {
   expect(growth(points([100, 200, 300], 100, 2))).toBeNull();
   expect(growth(points([100, 200, 300], 5))).toBeNull();
   expect(growth(points([100, 200]))?.isLeak).toBe(false);
 });
 
-test('only what is used up can leak', () => {
+test('only resources can leak', () => {
   expect(['memory_used_bytes', 'threads', 'open_files'].every(canLeak)).toBe(true);
   expect(['fps', 'battery_percent', 'disk_free_bytes', 'cpu_percent'].some(canLeak)).toBe(false);
 });

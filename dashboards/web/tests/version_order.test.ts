@@ -4,7 +4,7 @@ import { MIN_SESSIONS, compareVersions, pickPair, type VersionUse } from '../src
 const use = (version: string, sessions = 100, app = 'shop'): VersionUse => ({ app, version, sessions });
 
 describe('the order of versions', () => {
-  it('counts numbers, not letters', () => {
+  it('compares numbers, not letters', () => {
     expect(['4.10.0', '4.9.0', '4.9', '10.0'].toSorted(compareVersions)).toEqual(['4.9.0', '4.9', '4.10.0', '10.0']);
   });
 
@@ -21,11 +21,11 @@ describe('the order of versions', () => {
     expect(order.toReversed().toSorted(compareVersions)).toEqual(order);
   });
 
-  it('ignores what is built from the same, and a leading v', () => {
+  it('ignores build metadata and a leading v', () => {
     expect(compareVersions('v1.2.3', '1.2.3+45')).toBe(0);
   });
 
-  it('puts what is no version before all that are', () => {
+  it('puts texts that are not versions first', () => {
     expect(['1.0', 'nightly', 'debug'].toSorted(compareVersions)).toEqual(['debug', 'nightly', '1.0']);
   });
 });
@@ -36,12 +36,12 @@ describe('the pair to compare', () => {
     expect(pair).toEqual({ app: 'shop', latest: '4.11.2', previous: '4.10.0', all: ['4.9.0', '4.10.0', '4.11.2'] });
   });
 
-  it('passes over versions that hardly anybody uses', () => {
+  it('skips barely used versions', () => {
     const pair = pickPair([use('1.0'), use('1.1', MIN_SESSIONS - 1), use('1.2'), use('2.0-dev', 1)]);
     expect(pair).toMatchObject({ latest: '1.2', previous: '1.0' });
   });
 
-  it('takes what there is when no version is used much', () => {
+  it('takes barely used versions if there are no others', () => {
     expect(pickPair([use('1.0', 1), use('1.1', 2)])).toMatchObject({ latest: '1.1', previous: '1.0' });
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { asTree, layOut, micros, neighbour, ticks, type TimedSpan } from '../src/traces/waterfall_layout';
+import { asTree, labelPlace, layOut, micros, neighbour, ticks, type TimedSpan } from '../src/traces/waterfall_layout';
 
 const BASE = '2026-11-21T20:00:00.';
 
@@ -16,7 +16,7 @@ describe('the waterfall', () => {
     expect(micros('2026-11-21T20:00:00.1765Z') % 1e6).toBe(176500);
   });
 
-  test('puts nested spans below what they ran in, and others beside', () => {
+  test('puts nested spans below their parents, and others in the same row', () => {
     const { bars, rows } = layOut([
       span('a', 0, 100),
       span('b', 10, 30, { parent_span_id: 'a' }),
@@ -28,7 +28,7 @@ describe('the waterfall', () => {
     expect(rows).toBe(4);
   });
 
-  test('gives each thread a lane, the main thread first, though another began before', () => {
+  test('gives each thread a lane, the main thread first even if another one began earlier', () => {
     const { lanes } = layOut([span('w', 0, 50, WORKER), span('m', 10, 50), span('w2', 20, 50, WORKER)]);
     expect(lanes.map(({ thread, row, rows, busyUs }) => ({ thread, row, rows, busyUs }))).toEqual([
       { thread: 'main', row: 0, rows: 1, busyUs: 50 },
@@ -36,7 +36,7 @@ describe('the waterfall', () => {
     ]);
   });
 
-  test('counts as self what no child on the same thread covers', () => {
+  test('counts time that no child on the same thread covers as self time', () => {
     const { bars } = layOut([
       span('a', 0, 100),
       span('b', 10, 30, { parent_span_id: 'a' }),
@@ -46,7 +46,7 @@ describe('the waterfall', () => {
     expect(bars.find((bar) => bar.span.span_id === 'a')?.selfUs).toBe(50);
   });
 
-  test('is not led around a circle of parents', () => {
+  test('survives a cycle of parents', () => {
     const { bars } = layOut([
       span('a', 0, 10, { parent_span_id: 'b' }),
       span('b', 5, 10, { parent_span_id: 'a' }),
@@ -55,7 +55,7 @@ describe('the waterfall', () => {
     expect(asTree(bars)).toHaveLength(3);
   });
 
-  test('walks to the caller, the called and the next', () => {
+  test('moves to the caller, the callee and the next span', () => {
     const { bars } = layOut([span('a', 0, 100), span('b', 10, 30, { parent_span_id: 'a' }), span('c', 50, 10)]);
     const [a, b, c] = bars;
     expect(neighbour(bars, b!, 'ArrowUp')).toBe(a);
@@ -64,12 +64,37 @@ describe('the waterfall', () => {
     expect(neighbour(bars, a!, 'ArrowLeft')).toBeUndefined();
   });
 
+  test('gives each span a row of its own on a narrow screen', () => {
+    const spans = [
+      span('a', 0, 100),
+      span('b', 10, 30, { parent_span_id: 'a' }),
+      span('c', 50, 30, { parent_span_id: 'a' }),
+      span('w', 20, 10, WORKER),
+    ];
+    const { bars, rows } = layOut(spans, true);
+    expect(Object.fromEntries(bars.map((bar) => [bar.span.span_id, bar.row]))).toEqual({ a: 1, b: 2, c: 3, w: 5 });
+    expect(rows).toBe(6);
+  });
+
+  test('puts a name into its bar, otherwise into free space beside it', () => {
+    const free = { left: 0, right: 400 };
+    expect(labelPlace({ left: 10, right: 200 }, 80, free)).toEqual({ at: 15, room: 180, isInside: true });
+    expect(labelPlace({ left: 10, right: 20 }, 80, free)).toMatchObject({ at: 25, isInside: false });
+    expect(labelPlace({ left: 390, right: 398 }, 80, free)).toMatchObject({ at: 305, isInside: false });
+    const between = { left: 10, right: 30 };
+    expect(labelPlace({ left: 10, right: 20 }, 80, between)).toBeNull();
+    expect(labelPlace({ left: 10, right: 60 }, 80, { left: 10, right: 70 })).toMatchObject({
+      room: 40,
+      isInside: true,
+    });
+  });
+
   test('lays out thousands of spans at once', () => {
     const many = Array.from({ length: 20_000 }, (_, index) => span(String(index), index * 10, 25));
     expect(layOut(many).rows).toBe(4);
   });
 
-  test('marks round steps', () => {
+  test('has ticks at round steps', () => {
     expect(ticks(0, 1000, 5)).toEqual([0, 200, 400, 600, 800, 1000]);
     expect(ticks(130, 260, 4)).toEqual([150, 200, 250]);
   });

@@ -14,15 +14,15 @@ const candidate = (
   value,
   base,
   installs: 100,
-  baseInstalls: 100,
-  enough: 20,
+  active: 400,
+  significant: true,
   least: 1,
   href: '/spans',
   ...more,
 });
 
 describe('what got worse', () => {
-  it('stands in the order of its relative change', () => {
+  it('is ordered by its relative change', () => {
     const { worse, better } = worstFirst([
       candidate('a', 110, 100),
       candidate('b', 300, 100),
@@ -35,35 +35,35 @@ describe('what got worse', () => {
     expect(worse[0]!.change).toBe(2);
   });
 
-  it('counts what has few installs apart, on either side', () => {
+  it('counts candidates with few samples and within chance separately', () => {
     const found = worstFirst([
-      candidate('few now', 500, 100, { installs: 19 }),
-      candidate('few before', 500, 100, { baseInstalls: 3 }),
-      candidate('enough', 500, 100, { installs: 20, baseInstalls: 20 }),
+      candidate('few', 500, 100, { few: true }),
+      candidate('chance', 500, 100, { significant: false }),
+      candidate('no test', 500, 100, { significant: null }),
+      candidate('enough', 500, 100),
     ]);
     expect(found.worse.map((one) => one.name)).toEqual(['enough']);
-    expect(found.tooFew).toBe(2);
+    expect([found.tooFew, found.byChance]).toEqual([1, 2]);
   });
 
-  it('puts first what is new and may be', () => {
+  it('puts new candidates first', () => {
     const found = worstFirst([
       candidate('a', 300, 100),
-      candidate('new', 1, 0, { mayBeNew: true, baseInstalls: 0 }),
-      candidate('new to many', 1, 0, { mayBeNew: true, baseInstalls: 0, installs: 200 }),
-      candidate('new to few', 1, 0, { mayBeNew: true, baseInstalls: 0, installs: 2 }),
+      candidate('new', 1, 0, { isNew: true }),
+      candidate('new to many', 1, 0, { isNew: true, installs: 200 }),
+      candidate('new to few', 1, 0, { isNew: true, few: true }),
     ]);
     expect(found.worse.map((one) => one.name)).toEqual(['new to many', 'new', 'a']);
     expect(found.tooFew).toBe(1);
   });
 
-  it('is silent about noise, trifles and what cannot be compared', () => {
+  it('leaves out noise, trifles and candidates without a base', () => {
     const found = worstFirst([
       candidate('under five percent', 104, 100),
       candidate('under the least', 1.5, 1),
-      candidate('new', 100, null),
+      candidate('not measured before', 100, null),
       candidate('gone', null, 100),
-      candidate('from nothing', 100, 0),
     ]);
-    expect(found).toEqual({ worse: [], better: [], tooFew: 0 });
+    expect(found).toEqual({ worse: [], better: [], tooFew: 0, byChance: 0 });
   });
 });

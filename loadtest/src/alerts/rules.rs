@@ -24,12 +24,16 @@ pub(super) async fn templates(server: &Server) -> Result<Vec<Value>> {
     }
 }
 
-/// Returns the template for the p75 of spans.
+/// Returns the template for the p75 of spans. It compares the versions on the same days, because the fleets of the trials have no data
+/// from the first days of the earlier version.
 pub(super) fn of_spans(templates: &[Value]) -> Result<Value> {
     let of =
         |one: &&Value| one["metric"]["signal"] == "spans" && one["metric"]["measure"] == "p75_us";
     let rule = templates.iter().find(of).cloned();
-    rule.context("the server has no template for the p75 of spans")
+    let mut rule = rule.context("the server has no template for the p75 of spans")?;
+    rule["condition"]["compare"] = json!("same_days");
+    rule["window_minutes"] = json!(1_440);
+    Ok(rule)
 }
 
 /// Returns the templates and variants of them with other measures, dimensions and thresholds.

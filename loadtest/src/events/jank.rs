@@ -1,6 +1,6 @@
 //! Janks: the main thread is in system code, called from functions of the app, called from the looper.
 
-use unjank_protocol::{Frame, Jank, JankKind, JankSample, JankStrategy, LogLine, Text};
+use unjank_protocol::{Frame, Jank, JankEnd, JankKind, JankSample, JankStrategy, LogLine, Text};
 use unjank_random::Random;
 
 use super::{Scene, micros};
@@ -39,12 +39,14 @@ fn one<'a>(scene: &Scene<'a>, random: &mut Random) -> Jank<'a> {
         page: Text::from(scene.vocabulary.page(random).name.as_str()),
         start: begin.time.shifted(-micros(duration_ms * 1_000)),
         duration_ms: micros(duration_ms),
+        ended: JankEnd::Finished,
         thread: Text::from("main"),
         foreground: random.chance(0.93),
         strategy: if long { LONG } else { MANY },
         uptime_ms: begin.uptime_ms,
         network: scene.device.network,
         stack: stack(scene, random),
+        stack_missing: Text::default(),
         samples: (0..samples)
             .map(|at| JankSample {
                 offset_ms: u32::try_from(500 * (at + 1)).unwrap_or_default(),

@@ -1,29 +1,25 @@
 //! Evaluates a rule at a given time. Stateless, so every server returns the same verdicts for a time, past or present.
 
 pub(in crate::alerts) mod absence;
+pub(in crate::alerts) mod appearance;
 pub(in crate::alerts) mod comparison;
 pub(in crate::alerts) mod contributors;
 pub(in crate::alerts) mod evidence;
 pub(in crate::alerts) mod like_devices;
 pub(in crate::alerts) mod threshold;
 pub(in crate::alerts) mod verdict;
-pub(in crate::alerts) mod versions;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
-
 use crate::alerts::judge::verdict::{Group, Verdict};
-use crate::alerts::judge::versions::Remembered;
 use crate::alerts::rule::{Condition, Rule};
 use crate::clock::{DAY, UnixTime};
-use crate::query::{NamedQuery, QueryError};
+use crate::query::{KnownVersions, NamedQuery, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::{Subject, TableRow, subject};
 
-/// How many groups a rule watches, the largest first.
-const MOST_GROUPS: u64 = 200;
+/// The maximum number of groups that a rule watches: the largest ones or, of single devices and people, the worst ones.
+pub(in crate::alerts) const MOST_GROUPS: u64 = 200;
 /// The maximum number of rows that a query returns.
 pub(in crate::alerts) const MAX_ROWS: u64 = 1_000;
 
@@ -31,9 +27,7 @@ pub(in crate::alerts) const MAX_ROWS: u64 = 1_000;
 #[derive(Clone)]
 pub struct Judge {
     pub(in crate::alerts) clickhouse: ClickHouse,
-    pub(in crate::alerts) versions: Arc<Mutex<Remembered>>,
-    /// How old the cached versions may be.
-    pub(in crate::alerts) fresh: Duration,
+    pub(in crate::alerts) versions: KnownVersions,
 }
 
 /// A group with an open incident, and the version it is compared with.
@@ -58,6 +52,9 @@ pub async fn judge(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Query
     match &case.rule.condition {
         Condition::Threshold { .. } => threshold::verdicts(judge, case).await,
         Condition::Absence {} => absence::verdicts(judge, case).await,
+        Condition::Appearance { unseen_days } => {
+            appearance::verdicts(judge, case, *unseen_days).await
+        }
         Condition::Regression { compare, .. } => {
             comparison::with_version_before(judge, case, *compare).await
         }
@@ -104,9 +101,8 @@ impl Judge {
     #[must_use]
     pub fn new(clickhouse: ClickHouse) -> Self {
         Self {
+            versions: KnownVersions::new(clickhouse.clone()),
             clickhouse,
-            versions: Arc::default(),
-            fresh: Duration::from_secs(5 * 60),
         }
     }
 
@@ -114,8 +110,8 @@ impl Judge {
     #[must_use]
     pub fn for_past(clickhouse: ClickHouse) -> Self {
         Self {
-            fresh: Duration::from_secs(60 * 60),
-            ..Self::new(clickhouse)
+            versions: KnownVersions::fresh_for(clickhouse.clone(), Duration::from_secs(60 * 60)),
+            clickhouse,
         }
     }
 

@@ -34,11 +34,12 @@ pub use self::announcements::announce_incidents;
 pub use self::back_off::Wait;
 pub use self::delivery::deliver;
 pub use self::digest::{
-    Digest, Health, InstallTraffic, Lost, NewGroup, Regression, digest_of, digest_text,
+    Digest, Health, InstallTraffic, Lost, NewGroup, Regression, TrafficWithoutUser, UserTraffic,
+    digest_of, digest_text,
 };
 pub use self::digest_schedule::{last_day, schedule_digests};
 pub use self::mail::Mailer;
-pub use self::message::{Message, OutgoingMessage, Told};
+pub use self::message::{IncidentMessage, Message, OutgoingMessage};
 pub use self::outbound::Outbound;
 pub use self::sending::Outcome;
 pub use self::settings::{ChannelSecret, ChannelSettings, InvalidChannel};

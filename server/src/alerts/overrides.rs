@@ -21,8 +21,8 @@ use crate::clock::HOUR;
 use crate::control::configurations::{Draft, SaveError, compile, save};
 use crate::remote_config::{Device, INCIDENT_ID_PREFIX, Override};
 use crate::store::control::{
-    ActionNote, ActionState, Actor, AlertRule, ControlError, DocumentKind, Incident, IncidentState,
-    JsonText,
+    ActionNote, ActionState, Actor, AlertRule, ControlError, DocumentChange, DocumentKind,
+    Incident, IncidentState, JsonText,
 };
 
 const KIND: DocumentKind = DocumentKind::Configuration;
@@ -140,7 +140,7 @@ impl Evaluator {
         expired.then(|| "the override expired".to_owned())
     }
 
-    /// Recomputes the override after an edit of the base, so that it still raises rates and lowers none. Returns `None` if nothing changes.
+    /// Recomputes the override after an edit of the base, so that it still raises rates and never lowers one. Returns `None` if nothing changes.
     fn updated(
         &self,
         current: &Current,
@@ -212,6 +212,7 @@ impl Evaluator {
             configuration,
             note: format!("incident {}: {what}. {about}", incident.id),
             expected_revision,
+            change: DocumentChange::Saved,
             action: Some(note_of(incident, &acted)),
         };
         let (actor, now) = (alerts(), self.clock.now());

@@ -126,6 +126,13 @@ pub enum Condition {
     },
     /// Nothing arrived in the window from a group that sent data in the 7 days before.
     Absence {},
+    /// A group has `least_samples` events in the window and had none in the days before it.
+    Appearance {
+        /// For how many days before the window the group must not have occurred: 1 to 60.
+        #[serde(default = "four_weeks")]
+        #[schema(minimum = 1, maximum = 60)]
+        unseen_days: u32,
+    },
 }
 
 /// Which change counts as worse.
@@ -145,7 +152,7 @@ pub struct Effect {
     #[serde(default)]
     #[schema(minimum = 0)]
     pub least_absolute: f64,
-    /// The significance level over all groups together. A change counts if its p-value is below. 1 turns the test off.
+    /// The significance level over all groups together. A change with a lower p-value is significant. 1 turns the test off.
     #[serde(default = "one_in_a_thousand")]
     #[schema(exclusive_minimum = 0, maximum = 1)]
     pub significance: f64,
@@ -201,6 +208,10 @@ fn an_hour() -> u32 {
 
 fn five() -> u32 {
     5
+}
+
+fn four_weeks() -> u32 {
+    28
 }
 
 fn two_hours() -> u32 {

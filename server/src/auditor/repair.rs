@@ -50,7 +50,7 @@ impl Auditor {
         Ok(())
     }
 
-    /// Whether the raw rows behind a difference match the counts taken on arrival, as far as those can still be compared.
+    /// Whether the raw rows behind a difference match the counts taken on arrival, as far as these can still be compared.
     async fn has_all_raw_rows(
         &self,
         memory: &Memory,

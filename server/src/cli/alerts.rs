@@ -61,11 +61,10 @@ async fn simulated(judge: &Judge, args: &Simulate, mut out: impl Write) -> anyho
             from: time(&args.from)?,
             to: time(&args.to)?,
             step: Duration::from_secs(u64::from(args.step) * 60),
-            patience: Duration::MAX,
         };
         let began = Instant::now();
         let mut lines = Vec::new();
-        let tried = replay(judge, &past, |transition| {
+        let evaluations = replay(judge, &past, |transition| {
             lines.push(json!({"rule": place, "name": rule.name, "transition": transition}));
         })
         .await
@@ -76,7 +75,7 @@ async fn simulated(judge: &Judge, args: &Simulate, mut out: impl Write) -> anyho
             .count();
         let seconds = began.elapsed().as_secs_f64();
         lines.push(json!({
-            "rule": place, "name": rule.name, "evaluations": tried.evaluations, "fired": fired, "seconds": seconds,
+            "rule": place, "name": rule.name, "evaluations": evaluations, "fired": fired, "seconds": seconds,
         }));
         for line in lines {
             writeln!(out, "{line}")?;

@@ -1,5 +1,6 @@
 //! `unjank compare`: compares two builds, for a pull-request comment and as a CI gate.
 
+mod history;
 mod source;
 
 use std::fs::OpenOptions;
@@ -10,6 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 
+use self::history::HistoryArgs;
 use self::source::{Source, sides};
 use super::choice::Choice;
 use super::export::is_broken_pipe;
@@ -95,6 +97,9 @@ pub(super) struct CompareArgs {
     summary: Option<PathBuf>,
 
     #[command(flatten)]
+    history: HistoryArgs,
+
+    #[command(flatten)]
     choice: Choice,
 
     #[command(flatten)]
@@ -111,13 +116,15 @@ enum Format {
 
 pub(super) fn run(shared: &Shared, args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let budgets = budgets(args.budgets.as_deref())?;
+    let earlier = args.history.read()?;
     let output = Output::open(&args.output)?;
     let (base, head) = runtime()?.block_on(sides(shared, &args.choice, &args.base, &args.head))?;
     let comparison = compare(&base, &head, &budgets);
     if comparison.has_nothing_in_common() {
         bail!("base and head have nothing in common: no page, span or start was measured in both");
     }
-    let report = markdown(&comparison);
+    let since_when = args.history.keep(earlier, &comparison)?;
+    let report = format!("{}{since_when}", markdown(&comparison));
     let text = match args.format {
         Format::Markdown => report.clone(),
         Format::Json => json(&comparison)?,

@@ -1,6 +1,7 @@
 //! `unjank export`: exports stored data as files: rows, traces, stacks, and a whole run as a report.
 
 mod report;
+mod spans;
 
 pub(super) use self::report::of_file;
 
@@ -20,7 +21,7 @@ use crate::query::{Weighed, chrome_trace, folded, raw_rows, speedscope, tables};
 /// More than any viewer can open.
 const MOST_SPANS: u64 = 200_000;
 
-/// Export stored data: rows as CSV, a trace, the stacks of janks, or a whole run as an HTML report
+/// Export stored data: rows as CSV, a trace, flame graphs of janks and spans, or a whole run as an HTML report
 ///
 /// Uses the server's store, like `unjank sql`: that of a running `unjank serve`, or the ClickHouse of --clickhouse-url.
 #[derive(Args, Debug)]
@@ -30,6 +31,7 @@ Examples:
   unjank export trace 7f1c3a5e9b2d4c6f8a0b1c2d3e4f5061 --output slow.trace.json     opens in ui.perfetto.dev
   unjank export stacks --filter app_version=4.12.0 --format speedscope > janks.speedscope.json
   unjank export stacks --filter category='JSON on main thread' | flamegraph.pl > json.svg
+  unjank export spans --filter name=checkout --format speedscope > checkout.speedscope.json
   unjank export report --file run.jsonl --output run.html          a test run, no server needed
   unjank export report --filter session_id=0199e0d2-… --output session.html
 
@@ -44,6 +46,7 @@ enum Command {
     Csv(CsvArgs),
     Trace(TraceArgs),
     Stacks(StacksArgs),
+    Spans(spans::SpansArgs),
     Report(Box<report::ReportArgs>),
 }
 
@@ -109,6 +112,7 @@ pub(super) fn run(shared: &Shared, args: &ExportArgs) -> anyhow::Result<()> {
             Command::Csv(csv) => rows(shared, csv).await,
             Command::Trace(trace) => one_trace(shared, trace).await,
             Command::Stacks(stacks) => all_stacks(shared, stacks).await,
+            Command::Spans(args) => spans::run(shared, args).await,
             Command::Report(report) => report::run(shared, report).await,
         }
     });

@@ -1,5 +1,8 @@
 //! `unjank serve` and `unjank migrate`.
 
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -7,10 +10,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::runtime;
+use crate::app::App;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
-use crate::serve::external;
-use crate::serve::{Listeners, serve};
+use crate::control::Credential;
+use crate::serve::{Listeners, Surroundings, Then, external, serve_after};
 use crate::store::{self, ClickHouse};
 
 pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
@@ -20,13 +24,50 @@ pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
         let listeners = listeners(settings).await?;
         let shutdown = CancellationToken::new();
         let signals = watch_signals(shutdown.clone())?;
-        let served = serve(shared, settings, listeners, Clock::system(), shutdown).await;
+        let address = listeners.public.local_addr()?;
+        let public_url = settings.notifications.public_url.clone();
+        let base = public_url.unwrap_or_else(|| address_on_this_machine(address));
+        let surroundings = Surroundings {
+            listeners,
+            clock: Clock::system(),
+            shutdown,
+        };
+        let prepare = async |app: Arc<App>| {
+            if let Some(code) = app.logins.offer_set_up(&app.control).await? {
+                print_set_up(&base, &code);
+            }
+            Ok(Then::Serve)
+        };
+        let served = serve_after(shared, settings, surroundings, prepare).await;
         signals.abort();
         served
     });
     // A thread stuck in a system call must not keep the server from exiting.
     runtime.shutdown_timeout(Duration::from_secs(2));
     result
+}
+
+/// Prints the link for creating the first user. The code is in the fragment, which browsers do not send, so no proxy
+/// logs the code.
+fn print_set_up(base: &str, code: &Credential) {
+    let base = base.trim_end_matches('/');
+    let code = code.reveal();
+    let printed = writeln!(
+        std::io::stdout().lock(),
+        "\nunjank has no users yet. Open this link to set it up:\n\n  {base}/setup#code={code}\n\n\
+         The link works until the first user exists. Each start of the server makes a new link.\n"
+    );
+    if let Err(error) = printed {
+        tracing::warn!(%error, "cannot print the link for creating the first user; `unjank user add` also creates users");
+    }
+}
+
+/// Returns the URL for a browser on this machine.
+fn address_on_this_machine(mut address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    format!("http://{address}")
 }
 
 /// Makes files that this process creates accessible to their owner only.
@@ -41,7 +82,7 @@ pub(super) async fn listeners(settings: &Serve) -> anyhow::Result<Listeners> {
     })
 }
 
-async fn bind(address: std::net::SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
+async fn bind(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
         anyhow::anyhow!("cannot listen on {address}: {error}; choose another address with {flag}")
     })

@@ -26,14 +26,14 @@ pub(super) struct SymbolParserArgs {
 pub(super) fn run(args: &SymbolParserArgs) -> anyhow::Result<()> {
     // Memory of the program, without files mapped into memory.
     limit(Resource::Data, args.max_memory_bytes, 0)?;
-    // The system's signal at the lower limit tells the server the reason. The one at the higher limit would not.
+    // The signal at the soft limit shows the server the reason. The signal at the hard limit would not.
     limit(Resource::Cpu, args.max_seconds, 5)?;
     limit(Resource::Core, 0, 0)?;
     // A lookup file is smaller than its symbol file, except for mappings, which grow by half.
     limit(Resource::Fsize, 4 << 30, 0)?;
-    // The parser opens two files.
+    // The parser opens three files.
     limit(Resource::Nofile, 32, 0)?;
-    // A priority that cannot be lowered is no reason to refuse files.
+    // If the priority cannot be lowered, files are parsed anyway.
     let _lowered = rustix::process::nice(NICE).is_ok();
     confine(&args.request)?;
     let mut out = std::io::stdout().lock();
@@ -62,11 +62,10 @@ fn confine(request: &ParserRequest) -> anyhow::Result<()> {
         .handle_access(AccessFs::from_all(abi))?
         .handle_access(AccessNet::from_all(abi))?
         .scope(Scope::from_all(abi))?
-        .create()?
-        .add_rule(PathBeneath::new(
-            PathFd::new(request.file())?,
-            AccessFs::ReadFile,
-        ))?;
+        .create()?;
+    for file in request.files() {
+        rules = rules.add_rule(PathBeneath::new(PathFd::new(file)?, AccessFs::ReadFile))?;
+    }
     if let Some(folder) = request.out().and_then(std::path::Path::parent) {
         let write = AccessFs::MakeReg | AccessFs::WriteFile | AccessFs::ReadFile;
         rules = rules.add_rule(PathBeneath::new(PathFd::new(folder)?, write))?;

@@ -1,11 +1,11 @@
-//! `unjank symbols`: uploads symbol files to a server, and lists, checks and removes those it has. Works over HTTP, so it needs only the
+//! `unjank symbols`: uploads symbol files to a server, and lists, checks and removes the server's files. Works over HTTP, so it needs only the
 //! address of the server and a token.
 
 mod check;
 mod files;
 mod list;
 mod progress;
-mod server;
+mod remote_files;
 mod table;
 mod upload;
 
@@ -60,7 +60,7 @@ pub(super) fn run(args: &SymbolsArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Returns the exit code of a command that looked at files.
+/// Returns the exit code of a command that checked files.
 fn exit_code(is_complete: bool) -> ExitCode {
     match is_complete {
         true => ExitCode::SUCCESS,

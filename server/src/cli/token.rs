@@ -9,9 +9,9 @@ use uuid::Uuid;
 use super::runtime;
 use crate::clock::{Clock, UnixTime};
 use crate::config::Shared;
-use crate::control::api_tokens::{TokenRequest, issue};
+use crate::control::api_tokens::{IssueError, TokenRequest, issue};
 use crate::serve::control_database;
-use crate::store::control::{Actor, Role, TokenScope};
+use crate::store::control::{Actor, ControlError, Role, TokenScope};
 use crate::task::Tasks;
 
 #[derive(Args, Debug)]
@@ -112,7 +112,14 @@ pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
                         .days
                         .map(|days| now + Duration::from_secs(days.saturating_mul(86_400))),
                 };
-                let (_, credential) = issue(&control, request, None, &actor, now).await?;
+                let issued = issue(&control, request, None, &actor, now).await;
+                let (_, credential) =
+                    issued.map_err(|error| match (error, &new.scope.project) {
+                        (IssueError::Control(ControlError::NotFound), Some(project)) => {
+                            anyhow::anyhow!("there is no project `{project}`")
+                        }
+                        (error, _) => error.into(),
+                    })?;
                 writeln!(out, "{}", credential.reveal())?;
             }
             Command::List(scope) => {

@@ -1,4 +1,4 @@
-//! `unjank user`: creates the first user, and invites users who lost access.
+//! `unjank user`: creates users, and invites users who lost access.
 
 use std::io::Write;
 use std::time::Duration;
@@ -76,12 +76,12 @@ pub(super) fn run(shared: &Shared, args: &UserArgs) -> anyhow::Result<()> {
                 };
                 let user = control.create_user(new, &actor, now).await?;
                 let invitation = people::invite(&control, user.id, &actor, now).await?;
-                writeln!(out, "{}", invitation.reveal())?;
+                writeln!(out, "{}", invitation.secret.reveal())?;
             }
             Command::Invite(Address { email }) => {
                 let user = control.user_by_email(email).await?;
                 let invitation = people::invite(&control, user.id, &actor, now).await?;
-                writeln!(out, "{}", invitation.reveal())?;
+                writeln!(out, "{}", invitation.secret.reveal())?;
             }
             Command::Unlink(Address { email }) => {
                 let user = control.user_by_email(email).await?;

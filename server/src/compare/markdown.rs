@@ -160,7 +160,7 @@ fn runs(count: usize) -> String {
     }
 }
 
-fn subject(of: &Measurable) -> String {
+pub(super) fn subject(of: &Measurable) -> String {
     match of {
         Measurable::Page(name) if name.is_empty() => "(no page)".to_owned(),
         Measurable::Page(name) => escaped(name, MOST_NAME),
@@ -216,7 +216,7 @@ fn footer(comparison: &Comparison) -> String {
 }
 
 /// Escapes a name as plain text in a table cell: one line without markup, HTML, links or mentions.
-fn escaped(name: &str, most: usize) -> String {
+pub(super) fn escaped(name: &str, most: usize) -> String {
     let mut text = String::with_capacity(name.len());
     let is_plain = |letter: &char| !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     for letter in name.chars().filter(is_plain).take(most) {

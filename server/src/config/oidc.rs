@@ -53,9 +53,9 @@ pub struct Oidc {
     )]
     pub oidc_roles_claim: String,
 
-    /// The role for a value of the claim: `shop-developers=shop:editor`, or `unjank-admins=operator` for an admin of the
-    /// installation. Repeatable; in the environment and in files, separate several with `;`. With at least one mapping, each login
-    /// sets the user's roles to exactly those of the claim. Unset: roles are assigned in unjank.
+    /// The role for a value of the claim: `shop-developers=shop:editor`, or `unjank-admins=operator` for an admin of the installation.
+    /// Repeatable; in the environment and in files, separate several with `;`. With at least one mapping, each login replaces the user's roles
+    /// with the roles of the claim. Unset: roles are assigned in unjank.
     #[arg(
         long = "oidc-role",
         env = "UNJANK_OIDC_ROLE",

@@ -1,17 +1,15 @@
 //! Changes a project's remote configuration. Each change is validated as a whole and saved as an immutable revision.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::compiling::{Busy, compiling};
 use crate::clock::UnixTime;
 use crate::remote_config::{Compiled, Configuration, Fault};
 use crate::store::control::{
-    ActionNote, Actor, Control, ControlError, Document, DocumentKind, NewDocument,
+    ActionNote, Actor, Control, ControlError, Document, DocumentChange, DocumentKind, NewDocument,
 };
 
 const KIND: DocumentKind = DocumentKind::Configuration;
-/// How often the kill switch is tried if others save at the same time.
-const TRIES: usize = 10;
 
 /// A configuration to be saved.
 pub struct Draft {
@@ -20,6 +18,9 @@ pub struct Draft {
     /// The revision the draft is based on, or 0 if there is none. If another revision has been saved since, saving
     /// fails with a conflict.
     pub expected_revision: i64,
+    /// The change that the audit log records. A revision that switches the project off or on is always recorded as
+    /// such.
+    pub change: DocumentChange,
     /// The note stored with the incident, if an incident saves the configuration.
     pub action: Option<ActionNote>,
 }
@@ -74,6 +75,12 @@ pub async fn save(
     now: UnixTime,
 ) -> Result<Saved, SaveError> {
     let Draft { configuration, .. } = draft;
+    let was_off = switched_off_at(control, project, draft.expected_revision).await?;
+    let change = match (was_off, is_off(&configuration)) {
+        (false, true) => DocumentChange::SwitchedOff,
+        (true, false) => DocumentChange::SwitchedOn,
+        _ => draft.change,
+    };
     let checking = move || {
         let text = configuration.to_string();
         checked(configuration, 0).map(|checked| (text, checked.compiled.warnings(now)))
@@ -84,6 +91,7 @@ pub async fn save(
         expected_revision: draft.expected_revision,
         text,
         note: draft.note,
+        change,
         action: draft.action,
     };
     let document = control.save_document(KIND, new, actor, now).await?;
@@ -104,59 +112,32 @@ pub async fn roll_back(
         configuration: read(&earlier)?,
         note: format!("back to revision {to}"),
         expected_revision,
+        change: DocumentChange::RolledBack { to },
         action: None,
     };
     save(control, project, draft, actor, now).await
 }
 
-/// Disables collection on all devices of a project, regardless of overrides. Needs no expected revision, because it is
-/// for emergencies.
-pub async fn kill(
+/// Whether a revision has collection switched off. A revision that does not exist counts as on: revision 0 is the
+/// defaults, and saving on top of any other fails.
+async fn switched_off_at(
     control: &Control,
     project: &str,
-    note: &str,
-    actor: &Actor,
-    now: UnixTime,
-) -> Result<Saved, SaveError> {
-    // Truncated, because a long note must not block the kill switch.
-    let note: String = note.chars().take(1_000).collect();
-    let mut last = ControlError::NotFound;
-    for _ in 0..TRIES {
-        let (configuration, expected_revision) = match control.latest_document(KIND, project).await
-        {
-            Ok(document) => (read(&document)?, document.revision),
-            Err(ControlError::NotFound) => (json!({}), 0),
-            Err(error) => return Err(error.into()),
-        };
-        let draft = Draft {
-            configuration: killed(configuration),
-            note: format!("kill switch: {note}"),
-            expected_revision,
-            action: None,
-        };
-        match save(control, project, draft, actor, now).await {
-            Err(SaveError::Control(conflict @ ControlError::Conflict { .. })) => last = conflict,
-            done => return done,
-        }
+    revision: i64,
+) -> Result<bool, ControlError> {
+    match control.document(KIND, project, revision).await {
+        Ok(document) => Ok(read(&document).is_ok_and(|configuration| is_off(&configuration))),
+        Err(ControlError::NotFound) => Ok(false),
+        Err(error) => Err(error),
     }
-    Err(last.into())
 }
 
-/// Returns the configuration with collection disabled. Overrides that set `enabled` are disabled too.
-fn killed(mut configuration: Value) -> Value {
-    configuration["base"]["enabled"] = Value::Bool(false);
-    let overrides = configuration
-        .get_mut("overrides")
-        .and_then(Value::as_array_mut);
-    for one in overrides.into_iter().flatten() {
-        if one.pointer("/patch/enabled").is_some() {
-            one["enabled"] = Value::Bool(false);
-        }
-    }
-    configuration
+/// Whether the base of a configuration stops collection. An override may still enable it for some devices.
+pub(super) fn is_off(configuration: &Value) -> bool {
+    configuration.pointer("/base/enabled") == Some(&Value::Bool(false))
 }
 
-fn read(document: &Document) -> Result<Value, ControlError> {
+pub(super) fn read(document: &Document) -> Result<Value, ControlError> {
     serde_json::from_str(&document.text).map_err(|_| {
         ControlError::Invalid(format!("revision {} cannot be parsed", document.revision))
     })

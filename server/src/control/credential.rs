@@ -15,6 +15,8 @@ pub enum CredentialKind {
     ApiToken,
     /// A single-use link that sets a password.
     Invitation,
+    /// Creates the first user of an installation.
+    SetUp,
     /// Extends a session.
     Refresh,
 }
@@ -25,6 +27,7 @@ impl CredentialKind {
             Self::IngestKey => "ujk_",
             Self::ApiToken => "ujt_",
             Self::Invitation => "uji_",
+            Self::SetUp => "ujs_",
             Self::Refresh => "ujr_",
         }
     }

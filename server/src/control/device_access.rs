@@ -108,13 +108,13 @@ pub struct Caller {
     pub project: Holder,
 }
 
-/// What a server knows of a project.
+/// A project in the snapshot.
 #[derive(Debug)]
 pub struct Project {
     pub configuration: Compiled,
 }
 
-/// How far the symbol files of a project have changed, and how far stored stacks have followed.
+/// The revision of a project's symbol files, and the revision up to which stored stacks are repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SymbolRevisions {
     pub files: u64,
@@ -224,7 +224,7 @@ impl Access {
         own.unwrap_or_default()
     }
 
-    /// How far the symbol files of a project have changed, and how far stored stacks have followed.
+    /// The revision of a project's symbol files, and the revision up to which stored stacks are repaired.
     pub fn symbol_revisions(&self, project: &str) -> SymbolRevisions {
         let snapshot = self.0.load();
         snapshot.symbols.get(project).copied().unwrap_or_default()

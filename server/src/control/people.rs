@@ -1,12 +1,17 @@
 //! Logins of people. A login is a session in the database; the browser holds a session token that is valid for minutes
 //! and a single-use refresh token that gets the next one.
 
+mod set_up;
+
+pub use self::set_up::NewAdmin;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+use self::set_up::SetUp;
 use super::credential::{Credential, CredentialKind};
 use super::instance_secret::InstanceSecret;
 use super::password::{self, PasswordError};
@@ -16,7 +21,7 @@ use crate::clock::UnixTime;
 use crate::fingerprint::fingerprint;
 use crate::shares::{Holder, Share, Shares};
 use crate::store::control::{
-    Actor, Control, ControlError, Hidden, Invitation, NewSession, Purpose, Rotation, SecretHash,
+    Actor, Control, ControlError, Hidden, Invitation, NewSession, Rotation, SecretHash,
     TokenExchange, User,
 };
 
@@ -44,6 +49,10 @@ pub enum LoginError {
     Ended,
     #[error("the link is invalid, has expired or has been used before; ask for a new one")]
     NoInvitation,
+    #[error("the set-up code is wrong; use the one that the server printed at its last start")]
+    WrongSetUpCode,
+    #[error("this installation is set up already; log in")]
+    AlreadySetUp,
     #[error(transparent)]
     Password(#[from] PasswordError),
     #[error("the system provides no random numbers")]
@@ -70,6 +79,7 @@ pub struct Logins {
     hashing: Arc<Semaphore>,
     waiting: Arc<Shares>,
     throttle: Throttle,
+    set_up: SetUp,
 }
 
 impl Logins {
@@ -80,6 +90,7 @@ impl Logins {
             hashing: Arc::new(Semaphore::new(MOST_HASHES)),
             waiting: Shares::new(MOST_WAITING, MOST_WAITING_FROM_ONE_ADDRESS),
             throttle: Throttle::default(),
+            set_up: SetUp::default(),
         }
     }
 
@@ -172,10 +183,10 @@ impl Logins {
         let hash = hash.ok_or(LoginError::NoRandomness)??;
         let actor = Actor::system("invitation");
         let taken = control
-            .take_invitation(SecretHash::new(token), Purpose::Invite, &actor, now)
+            .take_invitation(SecretHash::new(token), &actor, now)
             .await;
         let user = match taken {
-            Ok(invitation) => invitation.user.ok_or(LoginError::NoInvitation)?,
+            Ok(user) => user,
             Err(ControlError::NotFound) => return Err(LoginError::NoInvitation),
             Err(error) => return Err(error.into()),
         };
@@ -219,9 +230,9 @@ impl Logins {
     }
 
     /// Exchanges a refresh token for the next pair of tokens. A refresh token that is reused after a while has been
-    /// stolen, so its session is ended. One that is reused at once comes from another tab or after a lost response, and
-    /// gets the same successor as before. The session thus has a single valid token, and if a thief shares it with the
-    /// owner, its later use reveals the theft.
+    /// stolen, so its session is ended. A refresh token that is reused at once comes from another tab or after a lost
+    /// response, and gets the same successor as before. The session thus has a single valid token, and if a thief
+    /// shares it with the owner, its later use reveals the theft.
     pub async fn refresh(
         &self,
         control: &Control,
@@ -331,21 +342,27 @@ fn context_of(user: Uuid) -> String {
     format!("known device of {user}")
 }
 
-/// Creates a single-use link for a user to set a password. Returns its secret part.
+/// A new invitation. Its secret part is shown once.
+pub struct NewInvitation {
+    pub secret: Credential,
+    pub expires_at: UnixTime,
+}
+
+/// Creates a single-use link for a user to set a password.
 pub async fn invite(
     control: &Control,
     user: Uuid,
     actor: &Actor,
     now: UnixTime,
-) -> Result<Credential, LoginError> {
-    let token =
+) -> Result<NewInvitation, LoginError> {
+    let secret =
         Credential::new(CredentialKind::Invitation).map_err(|_| LoginError::NoRandomness)?;
+    let expires_at = now + INVITATION_LIFE;
     let invitation = Invitation {
-        token_hash: token.hash(),
-        purpose: Purpose::Invite,
-        user: Some(user),
-        expires_at: now + INVITATION_LIFE,
+        token_hash: secret.hash(),
+        user,
+        expires_at,
     };
     control.create_invitation(&invitation, actor, now).await?;
-    Ok(token)
+    Ok(NewInvitation { secret, expires_at })
 }

@@ -5,15 +5,20 @@ use std::sync::Arc;
 use unjank_protocol::Signal;
 
 use super::device_access::Project;
+use super::recent_installs::{RecentInstalls, as_f64};
 use crate::clock::{DAY, UnixTime};
 use crate::remote_config::{Compiled, Device, Forecast, ForecastResult};
 use crate::store::{ClickHouse, Failure, InstallSample, MAX_VOLUMES, SeenInstall};
-/// The maximum size of the sample. With 10,000 installs, the standard error of a share of 10 % is 0.3 percentage points.
-const MAX_INSTALLS: u64 = 10_000;
+
+/// An override that matches no install of the last 24 hours is tried on the installs of this many days.
+const DAYS_TRIED: u32 = 7;
 
 /// A proposed configuration of a project.
 pub struct Proposal {
     pub project: String,
+    /// The ids of the enabled overrides. If one matches no install of the last 24 hours, all are tried on the installs
+    /// of a week.
+    pub enabled: Vec<String>,
     /// The configuration served now.
     pub current: Arc<Project>,
     /// Compiled with the revision of `current`, so that unchanged documents compare equal.
@@ -29,56 +34,122 @@ pub struct Preview {
     pub outlook: ForecastResult,
     /// Whether there were more span names than are read. The forecast for spans is then too low.
     pub truncated: bool,
+    /// The bytes that the sampled installs uploaded.
+    wire_bytes: u64,
+    /// If an enabled override matches no install of the last 24 hours: the forecast for a sample of the installs of a week.
+    pub in_week: Option<Week>,
+}
+
+/// The forecast for the installs of a week.
+pub struct Week {
+    seen: u64,
+    outlook: ForecastResult,
+}
+
+impl Week {
+    /// Returns the number of installs that an override matches, estimated from the sample.
+    #[must_use]
+    pub fn matched(&self, id: &str) -> f64 {
+        let matched = self.outlook.matched.get(id).copied().unwrap_or_default();
+        as_f64(matched) * as_f64(self.seen) / as_f64(self.outlook.installs.max(1))
+    }
+}
+
+/// Bytes that all installs upload in 24 hours.
+pub struct Traffic {
+    /// As measured.
+    pub last_day: f64,
+    /// Estimated from the expected events and the average size of each signal's events. `None` if no estimate is
+    /// possible.
+    pub current: Option<f64>,
+    pub proposed: Option<f64>,
 }
 
 impl Preview {
+    /// Estimates the bytes that all installs upload: distributes the measured bytes among the signals by the size of their
+    /// rows, and scales them with the events.
+    pub async fn traffic(
+        &self,
+        clickhouse: &ClickHouse,
+        project: &str,
+        now: UnixTime,
+    ) -> Result<Traffic, Failure> {
+        let (mut sent, mut current, mut proposed) = (0.0, 0.0, Some(0.0));
+        for one in &self.outlook.signals {
+            if one.sent == 0.0 && one.current == 0.0 && one.proposed == Some(0.0) {
+                continue;
+            }
+            let mut bytes = clickhouse.row_bytes(project, one.signal, now - DAY).await?;
+            if one.signal == Signal::Janks {
+                bytes += clickhouse.stack_bytes(project).await?;
+            }
+            sent += bytes * one.sent;
+            current += bytes * one.current;
+            proposed = proposed.and_then(|sum| Some(sum + bytes * one.proposed?));
+        }
+        let wire = as_f64(self.wire_bytes) * self.scale();
+        let scaled = |events: f64| (sent > 0.0).then(|| wire * events / sent);
+        Ok(Traffic {
+            last_day: wire,
+            current: scaled(current),
+            proposed: proposed.and_then(scaled),
+        })
+    }
+
     /// Returns how many installs each sampled install represents.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of installs are far below 2^53"
-    )]
     pub fn scale(&self) -> f64 {
-        self.seen as f64 / self.outlook.installs.max(1) as f64
+        as_f64(self.seen) / as_f64(self.outlook.installs.max(1))
     }
 }
 
 /// Computes a preview from the data in ClickHouse.
 pub async fn preview(clickhouse: &ClickHouse, proposal: Proposal) -> Result<Preview, Failure> {
-    let since = proposal.now - DAY;
     let project = proposal.project.as_str();
-    let seen = clickhouse.installs_since(project, since).await?;
-    let sample = InstallSample {
-        project,
-        since,
-        one_in: seen.div_ceil(MAX_INSTALLS).max(1),
-    };
-    let current = &proposal.current.configuration;
-    let mut forecast = Forecast::new(current, &proposal.proposed, proposal.now);
-    for (index, install) in clickhouse
-        .sampled_installs(&sample)
-        .await?
-        .iter()
-        .enumerate()
-    {
-        let install_id = install.install_id.to_string();
-        forecast.install(install.install_id.as_u128(), &device(install, &install_id));
-        if index % 256 == 255 {
-            // Thousands of conditions are evaluated here; yields so that devices do not wait.
-            tokio::task::yield_now().await;
-        }
-    }
+    let installs = RecentInstalls::read(clickhouse, project, proposal.now - DAY).await?;
+    let mut forecast = forecast(&proposal, &installs).await;
     let mut truncated = false;
     for signal in Signal::ALL {
         if *signal != Signal::Other {
-            let rows = add_volumes(clickhouse, &sample, *signal, &mut forecast).await?;
+            let rows = add_volumes(clickhouse, &installs.sample, *signal, &mut forecast).await?;
             truncated |= rows >= MAX_VOLUMES;
         }
     }
+    let outlook = forecast.finish();
+    let wire_bytes = installs.sampled.iter().map(|install| install.wire_bytes);
+    let unmatched = |id: &String| !outlook.matched.contains_key(id.as_str());
+    let in_week = if proposal.enabled.iter().any(unmatched) {
+        Some(in_week(clickhouse, &proposal).await?)
+    } else {
+        None
+    };
     Ok(Preview {
-        seen,
-        outlook: forecast.finish(),
+        seen: installs.seen,
+        outlook,
         truncated,
+        wire_bytes: wire_bytes.sum(),
+        in_week,
     })
+}
+
+/// Tries the overrides on the installs of a week.
+async fn in_week(clickhouse: &ClickHouse, proposal: &Proposal) -> Result<Week, Failure> {
+    let since = proposal.now - DAY * DAYS_TRIED;
+    let installs = RecentInstalls::read(clickhouse, &proposal.project, since).await?;
+    Ok(Week {
+        seen: installs.seen,
+        outlook: forecast(proposal, &installs).await.finish(),
+    })
+}
+
+/// Starts a forecast for the sampled installs.
+async fn forecast<'p>(proposal: &'p Proposal, installs: &RecentInstalls<'_>) -> Forecast<'p> {
+    let current = &proposal.current.configuration;
+    let mut forecast = Forecast::new(current, &proposal.proposed, proposal.now);
+    let add = |install: &SeenInstall, device: &Device<'_>| {
+        forecast.install(install.install_id.as_u128(), device);
+    };
+    installs.visit(add).await;
+    forecast
 }
 
 /// Adds the volumes of a signal to the forecast. Returns the number of rows.
@@ -102,22 +173,4 @@ async fn add_volumes(
         forecast.volume(install, signal, volume.name, sent, happened);
     }
     Ok(rows)
-}
-
-/// Returns the attributes that the install would send in a poll, except the network, because a batch can span several.
-fn device<'i>(install: &'i SeenInstall, install_id: &'i str) -> Device<'i> {
-    Device {
-        app_id: Some(&install.app_id),
-        app_version: Some(&install.app_version),
-        build: (install.build > 0).then_some(install.build),
-        os_name: Some(&install.os_name),
-        os_version: Some(&install.os_version),
-        device_model: Some(&install.device_model),
-        device_class: Some(&install.device_class),
-        network: None,
-        locale: Some(&install.locale),
-        sdk_version: Some(&install.sdk_version),
-        user_id: Some(&install.user_id),
-        install_id: Some(install_id),
-    }
 }

@@ -1,7 +1,7 @@
 //! Quotas: how much a key and its project may send. Pure: the time is a parameter, and nothing here waits.
 //!
-//! Events per second are a [`Bucket`]. Bytes on the wire are counted per UTC day. A [`Meter`] lives as long as its key or
-//! project, across snapshots; what was used stays used when the quota changes. Each server counts for itself, from its start.
+//! Events per second are a [`Bucket`]. Bytes on the wire are counted per UTC day. A [`Meter`] lives as long as its key or project, across
+//! snapshots; the usage stays when the quota changes. Each server counts for itself, from its start.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::signal_meter::SignalMeter;
 use crate::clock::{DAY, UnixTime};
 use crate::store::control::Quotas;
 
-/// What a batch takes of its quotas.
+/// The cost of a batch, charged to its quotas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     pub events: u32,
@@ -19,7 +19,7 @@ pub struct Cost {
     pub bytes: u64,
 }
 
-/// Which quota is used up.
+/// The quota that is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
     Events,
@@ -45,7 +45,7 @@ impl OverQuota {
     }
 }
 
-/// The quotas that apply to one device: those of its key and of its project.
+/// The quotas that apply to one device: the quotas of its key and of its project.
 #[derive(Clone, Debug, Default)]
 pub struct Budget {
     pub(super) key: Option<Arc<Meter>>,
@@ -80,7 +80,7 @@ impl Budget {
 
     /// Charges the cost to both quotas, or to none.
     pub fn charge(&self, cost: Cost, now: UnixTime) -> Result<(), OverQuota> {
-        // Always the key's before the project's, which no other key's lock waits for.
+        // Locks the key's meter before the project's. All callers use this order, so they cannot deadlock.
         let mut used: Vec<_> = self.meters().map(|meter| meter.used(now)).collect();
         for used in &mut used {
             if let Err(over) = used.fits(cost) {

@@ -3,7 +3,9 @@
 use super::compiling::{Busy, compiling};
 use crate::clock::UnixTime;
 use crate::stacks::{Rules, RulesError};
-use crate::store::control::{Actor, Control, ControlError, Document, DocumentKind, NewDocument};
+use crate::store::control::{
+    Actor, Control, ControlError, Document, DocumentChange, DocumentKind, NewDocument,
+};
 
 const KIND: DocumentKind = DocumentKind::RuleSet;
 
@@ -15,6 +17,7 @@ pub struct Draft {
     /// The revision the draft is based on, or 0 if there is none. If another revision has been saved since, saving
     /// fails with a conflict.
     pub expected_revision: i64,
+    pub change: DocumentChange,
 }
 
 /// A saved revision, with warnings for its author.
@@ -64,6 +67,7 @@ pub async fn save(
         expected_revision: draft.expected_revision,
         text: draft.rules,
         note: draft.note,
+        change: draft.change,
         action: None,
     };
     let document = control.save_document(KIND, new, actor, now).await?;
@@ -85,6 +89,7 @@ pub async fn roll_back(
         rules: earlier.text,
         note: format!("back to revision {to}"),
         expected_revision,
+        change: DocumentChange::RolledBack { to },
     };
     save(control, project, draft, actor, now).await
 }

@@ -50,8 +50,8 @@ fn ignore_existing(made: Result<(), ControlError>) -> Result<(), ControlError> {
     }
 }
 
-/// Returns at most a quarter of a key to show, because keys in the settings may be short.
-fn shown(key: &str) -> String {
+/// Returns at most a quarter of a key to show, because keys that people choose may be short.
+pub(super) fn shown(key: &str) -> String {
     let most = (key.chars().count() / 4).min(8);
     let mut shown: String = key.chars().take(most).collect();
     shown.push('…');

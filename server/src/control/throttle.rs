@@ -44,6 +44,8 @@ pub enum Counted {
     Device(u64),
     /// Test messages to the channels of a project.
     ChannelTest(u64),
+    /// Set-ups of the installation, from anywhere.
+    SetUp,
 }
 
 impl Counted {
@@ -70,6 +72,7 @@ impl Counted {
             Self::Anywhere(_) => (100, 3),
             Self::Device(_) => (20, 10),
             Self::ChannelTest(_) => (10, 60),
+            Self::SetUp => (60, 2),
         };
         let quota = Quota::with_period(Duration::from_secs(seconds));
         match (quota, NonZeroU32::new(burst)) {

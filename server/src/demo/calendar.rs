@@ -4,7 +4,7 @@ use unjank_random::{Dice, Random};
 
 use super::Plan;
 use super::population::Install;
-use super::session::{Session, Told};
+use super::session::{Session, SimulatedSession};
 use super::stacks::Stack;
 
 pub(super) const HOUR_US: i64 = 3_600_000_000;
@@ -25,7 +25,7 @@ pub(super) fn uses_of_day<'p>(
     installs: &'p [Install],
     stacks: &'p [Stack],
     day: u32,
-) -> Vec<(&'p Install, Told)> {
+) -> Vec<(&'p Install, SimulatedSession)> {
     let begin = plan.begin() + i64::from(day) * DAY_US;
     let hours = Dice::new(HOURS);
     let mut sessions = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn uses_of_day<'p>(
             let random = Random::seeded(&[plan.seed, 3, install.number, u64::from(day), number]);
             sessions.push((
                 install,
-                Session::new(install, stacks, (at, gone), random).tell(),
+                Session::new(install, stacks, (at, gone), random).simulate(),
             ));
         }
     }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::Plan;
 use super::calendar::{DAY_US, HOUR_US};
 use super::population::Install;
-use super::session::Told;
+use super::session::SimulatedSession;
 
 /// An ingest request.
 pub(super) struct Delivery {
@@ -36,9 +36,9 @@ impl UnderWay {
         &mut self,
         plan: &Plan,
         install: &Install,
-        session: Told,
+        session: SimulatedSession,
     ) -> anyhow::Result<()> {
-        let Told { ended, mut batch } = session;
+        let SimulatedSession { ended, mut batch } = session;
         let random = &mut Random::seeded(&[plan.seed, 4, batch.batch_id.as_u64_pair().0]);
         let waited = if random.chance(LATE) {
             random

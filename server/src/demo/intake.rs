@@ -36,8 +36,8 @@ impl Source {
 
     /// The deliveries that arrive on a day, in their order.
     pub(super) fn day(&mut self, day: u32) -> anyhow::Result<Vec<Delivery>> {
-        for (install, told) in uses_of_day(&self.plan, &self.installs, &self.stacks, day) {
-            self.under_way.send(&self.plan, install, told)?;
+        for (install, session) in uses_of_day(&self.plan, &self.installs, &self.stacks, day) {
+            self.under_way.send(&self.plan, install, session)?;
         }
         Ok(self.under_way.arrived(self.plan.end_of(day)))
     }

@@ -28,10 +28,31 @@ pub(super) enum RunsOn {
     Aside(&'static str),
 }
 
+/// The kind of a step. The SDK makes spans of all kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Does {
+    /// A traced function.
+    Function,
+    /// The construction of an object.
+    Construction,
+    /// A request of the shop's client, which begins a span for each request.
+    Request,
+}
+
+impl Does {
+    pub(super) fn kind(self) -> SpanKind {
+        match self {
+            Self::Function => SpanKind::Method,
+            Self::Construction => SpanKind::Init,
+            Self::Request => SpanKind::Manual,
+        }
+    }
+}
+
 /// A step with its nested steps. Durations are medians on a mid-range device.
 pub(super) struct Step {
-    pub(super) kind: SpanKind,
-    /// Class with its package, or the full name if there is no class.
+    pub(super) does: Does,
+    /// Class with its package, or the name of a request.
     pub(super) class: &'static str,
     pub(super) function: &'static str,
     pub(super) line: u32,
@@ -54,7 +75,7 @@ const fn method(
     inside: &'static [Step],
 ) -> Step {
     Step {
-        kind: SpanKind::Method,
+        does: Does::Function,
         class,
         function,
         line,
@@ -71,10 +92,10 @@ const fn repeated(times: u32, mut step: Step) -> Step {
     step
 }
 
-const fn request(path: &'static str, own_us: f64) -> Step {
-    let step = method(path, "", 0, own_us, HTTP, &[]);
+const fn request(name: &'static str, own_us: f64) -> Step {
+    let step = method(name, "", 0, own_us, HTTP, &[]);
     Step {
-        kind: SpanKind::Network,
+        does: Does::Request,
         ..step
     }
 }
@@ -82,7 +103,7 @@ const fn request(path: &'static str, own_us: f64) -> Step {
 const fn init(class: &'static str, line: u32, own_us: f64) -> Step {
     let step = method(class, "<init>", line, own_us, RunsOn::Here, &[]);
     Step {
-        kind: SpanKind::Init,
+        does: Does::Construction,
         ..step
     }
 }
@@ -117,6 +138,22 @@ impl Operation {
             Self::LogIn => "login",
             Self::TrackOrder => "track_order",
             Self::SubmitReview => "submit_review",
+        }
+    }
+
+    /// Returns the line of the call that begins the operation's span.
+    pub(super) fn line(self) -> u32 {
+        match self {
+            Self::OpenFeed => 31,
+            Self::LoadMore => 47,
+            Self::Search => 63,
+            Self::OpenProduct => 82,
+            Self::AddToCart => 99,
+            Self::ApplyPromo => 115,
+            Self::Checkout => 134,
+            Self::LogIn => 158,
+            Self::TrackOrder => 171,
+            Self::SubmitReview => 187,
         }
     }
 
@@ -156,8 +193,8 @@ const BIND_CARD: Step = method(
 const OPEN_FEED: &[Step] = &[
     init("com.example.shop.feed.FeedViewModel", 31, 6_500.0),
     init("com.example.shop.ads.AdLoader", 22, 17_000.0),
-    request("/home/head", 150_000.0),
-    request("/home/feed", 240_000.0),
+    request("GET /home/head", 150_000.0),
+    request("GET /home/feed", 240_000.0),
     method(
         "com.example.shop.feed.FeedRepository",
         "toDomain(FeedDto)",
@@ -202,7 +239,7 @@ const OPEN_FEED: &[Step] = &[
 ];
 
 const LOAD_MORE: &[Step] = &[
-    request("/home/feed", 230_000.0),
+    request("GET /home/feed", 230_000.0),
     method(
         "com.google.gson.Gson",
         "fromJson(Reader, Type)",
@@ -216,7 +253,7 @@ const LOAD_MORE: &[Step] = &[
 
 const SEARCH: &[Step] = &[
     init("com.example.shop.search.SearchViewModel", 27, 4_000.0),
-    request("/search/results", 230_000.0),
+    request("GET /search/results", 230_000.0),
     method(
         "com.example.shop.search.SearchRepository",
         "rank(List)",
@@ -226,7 +263,7 @@ const SEARCH: &[Step] = &[
         &[method(
             "shop_core::search::rank",
             "score",
-            0,
+            41,
             16_000.0,
             RunsOn::Here,
             &[],
@@ -252,7 +289,7 @@ const SEARCH: &[Step] = &[
 const OPEN_PRODUCT: &[Step] = &[
     init("com.example.shop.product.ProductViewModel", 35, 5_500.0),
     init("com.example.shop.product.GalleryPlayer", 41, 14_000.0),
-    request("/product/card", 190_000.0),
+    request("GET /product/card", 190_000.0),
     method(
         "com.example.shop.product.ProductMapper",
         "toDomain(ProductDto)",
@@ -306,7 +343,7 @@ const ADD_TO_CART: &[Step] = &[
         6_000.0,
         IO,
         &[
-            request("/cart/items", 150_000.0),
+            request("POST /cart/items", 150_000.0),
             method(
                 "com.example.shop.data.CartDao",
                 "upsert(CartItem)",
@@ -336,7 +373,7 @@ const ADD_TO_CART: &[Step] = &[
 ];
 
 const APPLY_PROMO: &[Step] = &[
-    request("/cart/promo", 170_000.0),
+    request("POST /cart/promo", 170_000.0),
     method(
         "com.example.shop.cart.CartViewModel",
         "recalculate(Cart)",
@@ -357,7 +394,7 @@ const CHECKOUT: &[Step] = &[
         RunsOn::Here,
         &[],
     ),
-    request("/checkout/submit", 290_000.0),
+    request("POST /checkout/submit", 290_000.0),
     method(
         "com.stripe.android.PaymentController",
         "confirm(PaymentIntent)",
@@ -392,7 +429,7 @@ const CHECKOUT: &[Step] = &[
 ];
 
 const LOG_IN: &[Step] = &[
-    request("/auth/token", 220_000.0),
+    request("POST /auth/token", 220_000.0),
     method(
         "com.example.shop.security.TokenVault",
         "seal(String)",
@@ -413,7 +450,7 @@ const LOG_IN: &[Step] = &[
 
 const TRACK_ORDER: &[Step] = &[
     init("com.example.shop.orders.CourierMap", 25, 19_000.0),
-    request("/orders/track", 200_000.0),
+    request("GET /orders/track", 200_000.0),
     method(
         "com.google.android.gms.maps.MapView",
         "onCreate(Bundle)",
@@ -441,7 +478,7 @@ const SUBMIT_REVIEW: &[Step] = &[
         IO,
         &[],
     ),
-    request("/product/reviews", 260_000.0),
+    request("POST /product/reviews", 260_000.0),
     method(
         "com.example.shop.reviews.ReviewList",
         "submitList(List)",

@@ -183,16 +183,13 @@ impl Install {
     }
 
     pub(super) fn resource(&self, version: &Version) -> Resource<'static> {
-        let Release {
-            build,
-            sdk,
-            sdk_version,
-        } = version.release(self.is_ios());
+        let Release { build, sdk_version } = version.release(self.is_ios());
         Resource {
             app_id: Text::from(super::APP),
             app_version: Text::from(version.name),
             build,
             channel: Text::from(self.channel),
+            mode: Text::from("production"),
             os_name: Text::from(self.model.os),
             os_version: Text::from(self.model.os_version),
             device_model: Text::from(self.model.name),
@@ -202,7 +199,7 @@ impl Install {
             locale: Text::from(self.locale),
             install_id: self.id,
             user_id: Text::from(self.user.clone()),
-            sdk_name: Text::from(sdk),
+            sdk_name: Text::from("unjank"),
             sdk_version: Text::from(sdk_version),
         }
     }

@@ -34,7 +34,7 @@ struct Visit {
 }
 
 /// The batch of a session, and the time at which the session ended.
-pub(super) struct Told {
+pub(super) struct SimulatedSession {
     pub(super) ended: i64,
     pub(super) batch: Batch<'static>,
 }
@@ -67,7 +67,7 @@ impl<'p> Session<'p> {
         }
     }
 
-    pub(super) fn tell(mut self) -> Told {
+    pub(super) fn simulate(mut self) -> SimulatedSession {
         let mut at = self.begin + self.start_of_the_app();
         let stretch = if self.random.chance(LONG_USE) {
             9.0
@@ -98,7 +98,7 @@ impl<'p> Session<'p> {
             page = self.next(page);
         }
         self.finish(at);
-        Told {
+        SimulatedSession {
             ended: at,
             batch: self.batch,
         }

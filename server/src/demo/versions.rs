@@ -16,7 +16,6 @@ pub(super) struct Version {
 /// Values that differ between the builds of a version.
 pub(super) struct Release {
     pub(super) build: u64,
-    pub(super) sdk: &'static str,
     pub(super) sdk_version: &'static str,
 }
 
@@ -24,7 +23,6 @@ impl Version {
     pub(super) fn release(&self, ios: bool) -> Release {
         Release {
             build: self.build + u64::from(ios) * 5_000,
-            sdk: if ios { "unjank-swift" } else { "unjank-kotlin" },
             sdk_version: if self.build < 4_110_000 {
                 "0.3.2"
             } else {

@@ -22,7 +22,7 @@ const MOST_ENTRIES: usize = 100;
 /// Buffering between ClickHouse and the rules: the number of chunks, and of stacks in each.
 const PIECES: usize = 2;
 const PIECE: usize = 500;
-/// The time limit. It is short, because a client waits for the answer.
+/// The time limit. It is short, because a client waits for the response.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// A request for a dry run.

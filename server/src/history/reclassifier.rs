@@ -157,7 +157,7 @@ impl Reclassifier {
         busy
     }
 
-    /// Symbolicates stacks that have arrived and those whose symbol file has. Returns whether there were any.
+    /// Symbolicates stacks that have arrived, and stacks whose symbol file has arrived. Returns whether there were any.
     async fn follow_symbols(&self, project: &Arc<str>, pass: &mut Pass) -> bool {
         let follow = async {
             let arrived = self.arrivals(project, &pass.rules).await?;
@@ -201,7 +201,7 @@ impl Reclassifier {
             self.board
                 .begin(project, classes.rules.revision, counts, now);
             if counts.unclassified == 0 {
-                self.finish(project, pass);
+                self.finish(project, pass).await?;
             } else {
                 tracing::info!(project = %project, revision = classes.rules.revision, stacks = counts.unclassified,
                     "reclassifying stored stacks");
@@ -211,7 +211,7 @@ impl Reclassifier {
         };
         let last = self.clickhouse.end_of_stacks(project, after, PIECE).await?;
         let Some(last) = last else {
-            self.finish(project, pass);
+            self.finish(project, pass).await?;
             return Ok(());
         };
         let stacks = self
@@ -242,9 +242,11 @@ impl Reclassifier {
         Ok(())
     }
 
-    fn finish(&self, project: &str, pass: &mut Pass) {
+    async fn finish(&self, project: &str, pass: &mut Pass) -> Result<(), Failure> {
+        self.move_handling(project).await?;
         self.board.finish(project);
         pass.done(self.waits);
+        Ok(())
     }
 }
 

@@ -21,13 +21,13 @@ pub(super) struct Repairs {
     repaired: u64,
 }
 
-/// One repair: what is done of it. It ends at a revision of the project's files; later files get a repair of their own.
+/// The progress of one repair. It ends at a revision of the project's files; later files get a repair of their own.
 struct Repair {
     /// The first and last revision of the files, exclusive and inclusive.
     revisions: (u64, u64),
     /// Ids of files that stacks may wait for. All earlier ones are done.
     ids: Vec<String>,
-    /// The last stack that is done of those that need `ids`.
+    /// The last stack done among the stacks that need `ids`.
     after: u64,
     stacks: u64,
 }
@@ -79,6 +79,7 @@ impl Reclassifier {
 
     async fn finish_repair(&self, project: &Arc<str>, repair: &Repair) -> Result<(), Failure> {
         let (_, last) = repair.revisions;
+        self.move_handling(project).await?;
         let now = self.clock.now();
         let saved = self.control.set_symbols_repaired(project, last, now);
         saved

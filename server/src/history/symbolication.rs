@@ -9,8 +9,8 @@ use super::reclassifier::{Reclassifier, classify};
 use crate::clock::UnixTime;
 use crate::metrics::StackOutcome;
 use crate::recent::ArrivedStack;
-use crate::stacks::{RuleSet, SymbolNeed};
-use crate::store::{Failure, StoredStack, SymbolicatedStack};
+use crate::stacks::{RuleSet, SymbolNeed, function_key};
+use crate::store::{Failure, FunctionName, StoredStack, SymbolicatedStack};
 use crate::symbols::ReadableStack;
 
 /// The number of stacks that are symbolicated at once.
@@ -36,7 +36,7 @@ impl Reclassifier {
         Ok(!result?.is_empty())
     }
 
-    /// Returns the hashes of the stacks that are done. Those that are not stored yet are not.
+    /// Returns the hashes of the stacks that are done. Stacks that are not stored yet are left out.
     pub(super) async fn symbolicate_hashes(
         &self,
         project: &str,
@@ -83,6 +83,12 @@ impl Reclassifier {
                 mismatched: &readable.mismatched,
             })
             .collect();
+        let names: Vec<FunctionName> = (stacks.iter().zip(&rows))
+            .filter_map(|(stack, row)| function_name(stack, row))
+            .collect();
+        self.clickhouse
+            .insert_function_names(project, &names)
+            .await?;
         self.clickhouse.insert_symbolicated(project, &rows).await?;
         let is_new = |stack: &StoredStack| stack.symbolicated_at == UnixTime::default();
         for (_, readable) in stacks
@@ -108,7 +114,7 @@ impl Reclassifier {
     }
 }
 
-/// Removes the builds of the system's libraries from those that are missing.
+/// Removes the builds of the system's libraries from the missing builds.
 async fn without_system(
     rules: &Arc<RuleSet>,
     stacks: Vec<StoredStack>,
@@ -125,7 +131,7 @@ async fn without_system(
     work.map_err(|error| Failure::Later(error.to_string()))
 }
 
-/// Removes the builds that only ignored frames need: nobody uploads the symbols of the system's libraries.
+/// Removes the builds that only ignored frames need, because symbols of the system's libraries are never uploaded.
 fn forget_system(rules: &RuleSet, frames: &[Frame<'_>], missing: &mut Vec<String>) {
     missing.retain(|id| {
         let needs =
@@ -135,7 +141,27 @@ fn forget_system(rules: &RuleSet, frames: &[Frame<'_>], missing: &mut Vec<String
     });
 }
 
-/// What became of a stack. A missing file is more common than a wrong one, so it comes first.
+/// The name of a function of spans: a stack that has only this function.
+fn function_name(stack: &StoredStack, row: &SymbolicatedStack<'_>) -> Option<FunctionName> {
+    let [reported] = stack.frames.as_slice() else {
+        return None;
+    };
+    let key = function_key(reported).filter(|_| reported.line == 0)?;
+    // R8 may have given several functions one name. Then the name lists all of them.
+    let mut functions: Vec<&str> = row.frames.iter().map(|frame| &*frame.function).collect();
+    functions.dedup();
+    let named = row.frames.first().cloned().unwrap_or_default();
+    Some(FunctionName {
+        key,
+        stack_hash: stack.hash,
+        symbolicated_at: row.symbolicated_at,
+        class: named.class.to_string(),
+        function: functions.join(" or "),
+        file: named.file.to_string(),
+    })
+}
+
+/// Returns the outcome for a stack. A stack with missing and mismatched files counts as missing, because that is more common.
 fn outcome(stack: &ReadableStack) -> StackOutcome {
     if !stack.missing.is_empty() {
         StackOutcome::Missing

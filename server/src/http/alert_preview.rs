@@ -13,7 +13,10 @@ use super::object::Object;
 use super::openapi::{FaultyAlertRule, JsonBody, Refused, RunsAlertPreview};
 use super::problem::Problem;
 use super::roles::Viewer;
-use crate::alerts::{Judge, Replay, Rule, Transition, replay};
+use super::turns::slow_turn;
+use crate::alerts::{
+    Judge, Line, Preview, PreviewedPeriod, Rule, SkippedGroup, Transition, preview,
+};
 use crate::app::App;
 use crate::clock::{DAY, UnixTime};
 
@@ -23,8 +26,6 @@ const MOST_STEPS: u32 = 720;
 const LEAST_STEP: Duration = Duration::from_secs(900);
 /// A preview ends after this time, because a user waits for it.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a request waits for its turn.
-const TURN: Duration = Duration::from_secs(10);
 
 /// A rule to preview, and the period.
 #[derive(Deserialize, ToSchema)]
@@ -45,22 +46,36 @@ fn a_week() -> u16 {
 /// When a rule would have fired.
 #[derive(Serialize, ToSchema)]
 pub(super) struct AlertPreview {
+    /// The time of the earliest evaluation.
     from: UnixTime,
     /// The time of the last evaluation.
     until: UnixTime,
-    /// The minimum time between two evaluations, in seconds. It was longer if there was no time for so many. Live rules are evaluated
+    /// The minimum time between two evaluations, in seconds. Longer if time did not suffice for that many evaluations. Live rules are evaluated
     /// every minute.
     step_s: u64,
-    evaluations: u64,
-    /// `false` if time ran out before the end of the period.
+    evaluations: usize,
+    /// `false` if time ran out before the start of the period. The latest days are always covered.
     complete: bool,
     /// How many times the rule would have fired.
     fired: usize,
-    /// The transitions that would have happened, earliest first. Only the first 1,000.
+    /// The transitions that would have happened, earliest first. Only the last 1,000.
     transitions: Vec<Transition>,
+    /// The number of groups in the last evaluation.
+    groups: usize,
+    /// Groups that were not judged in some evaluations. Only the first 50.
+    skipped: Vec<SkippedGroup>,
+    /// The number of groups that were not judged in some evaluations.
+    skipped_groups: usize,
+    /// The number of evaluations within a mute window of the rule.
+    muted_evaluations: usize,
+    /// The times of the evaluations, earliest first.
+    times: Vec<UnixTime>,
+    /// The numbers of at most 6 groups over these times. Groups that fired come first.
+    lines: Vec<Line>,
 }
 
 const MOST_TRANSITIONS: usize = 1_000;
+const MOST_SKIPPED: usize = 50;
 
 /// Evaluates a rule on the last days in steps, with the same queries as live evaluation. Mutes of the project are ignored.
 #[utoipa::path(
@@ -77,35 +92,39 @@ pub(super) async fn run(
         return Err(Problem::days_out_of_range(MOST_DAYS));
     }
     let rule = Rule::from_value(asked.rule)?;
-    let turn = app.previews.take(member.actor.holder(), TURN).await;
-    let _turn = turn.ok_or_else(Problem::overloaded)?;
+    let _turn = slow_turn(&app, &member.actor).await?;
     let to = app.clock.now();
     let length = DAY * asked.days.into();
-    let step = LEAST_STEP.max(length / MOST_STEPS);
-    let mut transitions = Vec::new();
-    let past = Replay {
+    let period = PreviewedPeriod {
         project: &member.project,
         rule: &rule,
         from: to - length,
         to,
-        step,
+        step: LEAST_STEP.max(length / MOST_STEPS),
         patience: PATIENCE,
     };
-    let tried = replay(
-        &Judge::for_past(app.clickhouse.clone()),
-        &past,
-        |transition| transitions.push(transition),
-    )
-    .await?;
+    let found = preview(&Judge::for_past(app.clickhouse.clone()), &period).await?;
+    Ok(Json(body(&period, found)))
+}
+
+fn body(period: &PreviewedPeriod<'_>, found: Preview) -> AlertPreview {
+    let mut transitions = found.transitions;
     let fired = transitions.iter().filter(|one| one.what == "fired").count();
-    transitions.truncate(MOST_TRANSITIONS);
-    Ok(Json(AlertPreview {
-        from: to - length,
-        until: tried.until,
-        step_s: step.as_secs(),
-        evaluations: tried.evaluations,
-        complete: tried.complete,
+    transitions.drain(..transitions.len().saturating_sub(MOST_TRANSITIONS));
+    let skipped_groups = found.skipped.len();
+    AlertPreview {
+        from: found.times.first().copied().unwrap_or(period.to),
+        until: period.to,
+        step_s: period.step.as_secs(),
+        evaluations: found.times.len(),
+        complete: found.complete,
         fired,
         transitions,
-    }))
+        groups: found.groups,
+        skipped: found.skipped.into_iter().take(MOST_SKIPPED).collect(),
+        skipped_groups,
+        muted_evaluations: found.muted_evaluations,
+        times: found.times,
+        lines: found.lines,
+    }
 }

@@ -14,12 +14,14 @@ use serde_json::Value;
 use utoipa::OpenApi;
 
 use super::{
-    account, admin, alert_preview, alert_rules, api_tokens, audit, books, channels, config_preview,
-    configurations, device_keys, erasures, exports, incidents, ingest, ingest_keys, janks, mutes,
-    notifications, ofrep, openid_connect, people, projects, query, remote_config, rules, scrubbing,
-    session, source_links, storage, symbol_files, traces,
+    account, admin, alert_preview, alert_rules, api_tokens, app_sessions, app_starts, audit, books,
+    channels, config_preview, config_rollout, configurations, device_keys, erasures, exports,
+    group_comments, group_handling, incidents, ingest, ingest_keys, inside_spans, janks,
+    kill_switch, mutes, notifications, ofrep, openid_connect, owner_rules, packages, people,
+    projects, query, remote_config, rules, saved_views, scrubbing, session, set_up, source_links,
+    storage, symbol_files, traces, versions,
 };
-use crate::remote_config::Fault;
+use crate::remote_config::{Fault, base_schema};
 
 /// Every public handler, in the order of the routing table.
 #[derive(OpenApi)]
@@ -36,6 +38,7 @@ use crate::remote_config::Fault;
         ofrep::all,
         ofrep::one,
         session::log_in,
+        set_up::set_up,
         session::accept_invitation,
         session::log_out,
         session::refresh,
@@ -52,6 +55,7 @@ use crate::remote_config::Fault;
         people::disable,
         people::enable,
         people::invite,
+        people::cancel_invitation,
         people::members,
         people::set_role,
         people::remove,
@@ -66,6 +70,10 @@ use crate::remote_config::Fault;
         source_links::read,
         source_links::save,
         source_links::preview,
+        saved_views::list,
+        saved_views::create,
+        saved_views::update,
+        saved_views::remove,
         erasures::erase_project,
         erasures::erase_data,
         erasures::list,
@@ -73,6 +81,7 @@ use crate::remote_config::Fault;
         erasures::list_of_projects,
         ingest_keys::list,
         ingest_keys::create,
+        ingest_keys::refused,
         ingest_keys::update,
         ingest_keys::revoke,
         audit::list,
@@ -94,11 +103,15 @@ use crate::remote_config::Fault;
         configurations::history,
         configurations::revision,
         configurations::roll_back,
-        configurations::kill,
+        kill_switch::state,
+        kill_switch::kill,
+        kill_switch::switch_on,
+        config_rollout::state,
         rules::latest,
         rules::save,
         rules::check,
         rules::dry_run,
+        owner_rules::owners,
         rules::history,
         rules::revision,
         rules::roll_back,
@@ -114,22 +127,35 @@ use crate::remote_config::Fault;
         incidents::list,
         incidents::read,
         incidents::acknowledge,
+        incidents::withdraw_acknowledgement,
         mutes::list,
         mutes::create,
         mutes::end,
         query::table,
         query::over_time,
         query::spread,
+        query::tested,
         janks::stacks,
         janks::flame_graph,
         janks::folded_stacks,
         janks::speedscope_file,
         janks::events,
+        group_handling::list,
         janks::current_group,
+        group_handling::read,
+        group_handling::decide,
+        group_comments::create,
+        group_comments::remove,
+        owner_rules::owner_rule,
         traces::search,
         traces::trace,
         traces::chrome,
-        traces::inside_span,
+        inside_spans::inside_span,
+        packages::time_by_package,
+        app_starts::list,
+        app_sessions::list,
+        app_sessions::one,
+        versions::list,
         exports::csv,
         exports::report,
         channels::list,
@@ -154,7 +180,11 @@ struct Api;
 /// Returns the document, with its keys in a fixed order.
 #[must_use]
 pub fn document() -> Value {
-    finish::finished(serde_json::to_value(Api::openapi()).unwrap_or_default())
+    let mut document = serde_json::to_value(Api::openapi()).unwrap_or_default();
+    // Set here, because the types of the generator cannot express it.
+    let configuration = &mut document["components"]["schemas"]["Configuration"];
+    configuration["properties"]["base"] = base_schema();
+    finish::finished(document)
 }
 
 /// Returns this document.

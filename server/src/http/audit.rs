@@ -1,11 +1,13 @@
 //! `/api/v1/projects/{project}/audit` and `/api/v1/audit`: who changed what, newest first. The log never contains secrets.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -24,6 +26,15 @@ pub(super) struct Page {
     /// Only this kind of change, such as `configuration.saved`.
     #[param(schema_with = action)]
     action: Option<String>,
+    /// Only changes by this actor: `user:…`, `token:…`, `cli:…` or `system:…`.
+    #[param(pattern = "^(user|token|cli|system):")]
+    actor: Option<String>,
+    /// Only changes of this object.
+    subject: Option<String>,
+    /// Only changes from this time on.
+    from: Option<UnixTime>,
+    /// Only changes before this time.
+    to: Option<UnixTime>,
     /// The time of the last entry of the previous page …
     before_at: Option<UnixTime>,
     /// … and its id.
@@ -39,15 +50,23 @@ pub(super) struct EntryBody {
     at: UnixTime,
     /// `user:…`, `token:…`, `cli:…` or `system:…`.
     actor: String,
+    /// The name of the actor. `null` if the actor has none, or is not known any more.
+    actor_name: Option<String>,
     action: String,
     /// The changed object: an id, a revision or a name.
     subject: String,
-    detail: serde_json::Value,
+    /// The name of the changed object, as of the change if it was recorded. `null` if it has none, or is not known any more.
+    subject_name: Option<String>,
+    detail: Value,
 }
 
-impl From<AuditEntry> for EntryBody {
-    fn from(entry: AuditEntry) -> Self {
+impl EntryBody {
+    fn new(entry: AuditEntry, names: &HashMap<String, String>) -> Self {
+        let recorded = entry.detail.get("name").and_then(Value::as_str);
+        let subject_name = recorded.or_else(|| names.get(&entry.subject).map(String::as_str));
         Self {
+            actor_name: names.get(&entry.actor.name).cloned(),
+            subject_name: subject_name.map(str::to_owned),
             id: entry.id,
             project: entry.project,
             at: entry.at,
@@ -100,13 +119,23 @@ async fn listed(
 ) -> Result<Json<EntryList>, Problem> {
     let Query(page) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
     let action = page.action.map(|name| name.parse()).transpose();
+    let actor = page.actor.map(|text| text.parse()).transpose();
     let cursor = page.before_at.zip(page.before_id);
     let filter = AuditFilter {
         project,
+        actor: actor.map_err(|_| Problem::bad_query("unknown `actor`"))?,
+        subject: page.subject,
+        from: page.from,
+        to: page.to,
         action: action.map_err(|_| Problem::bad_query("unknown `action`"))?,
         before: cursor.map(|(at, id)| AuditCursor { at, id }),
     };
     let entries = app.control.audit(&filter, PAGE).await?;
-    let entries = entries.into_iter().map(EntryBody::from).collect();
+    let named = entries
+        .iter()
+        .flat_map(|one| [one.actor.name.as_str(), one.subject.as_str()]);
+    let names = app.control.names_of(named).await?;
+    let entries = entries.into_iter();
+    let entries = entries.map(|one| EntryBody::new(one, &names)).collect();
     Ok(Json(EntryList { entries }))
 }

@@ -26,7 +26,7 @@ impl FromRequestParts<Arc<App>> for ClientAddress {
             warn_of(peer);
         }
         let values = parts.headers.get_all(FORWARDED_FOR).iter();
-        // A value that is not text is no address.
+        // A value that is not text is not an address.
         let values = values.map(|value| value.to_str().unwrap_or_default());
         Ok(Self(app.trusted_proxies.client(peer, values)))
     }

@@ -1,7 +1,6 @@
 //! `POST /api/v1/projects/{project}/config/preview`: the effect of a configuration, before it is saved.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -13,13 +12,11 @@ use super::object::{DOCUMENT, Object};
 use super::openapi::{Faulty, JsonBody, Overloaded, Refused, Stored, sets};
 use super::problem::Problem;
 use super::roles::Viewer;
+use super::turns::slow_turn;
 use crate::app::App;
 use crate::control::configurations;
 use crate::control::preview::{Preview, Proposal, preview};
-use crate::remote_config::{Configuration, Fault};
-
-/// How long a preview waits for its turn.
-const TURN: Duration = Duration::from_secs(10);
+use crate::remote_config::{Configuration, Fault, Override};
 
 /// The expected effect of a configuration on the installs that sent a batch in the last 24 hours.
 #[derive(Serialize, ToSchema)]
@@ -36,6 +33,8 @@ pub(super) struct Forecast {
     overrides: Vec<OverrideForecast>,
     /// Events in 24 hours, by signal.
     events: Vec<SignalForecast>,
+    /// Uploaded bytes in 24 hours.
+    traffic: TrafficForecast,
     /// Reasons why the prediction may be wrong.
     notes: Vec<String>,
     warnings: Vec<Fault>,
@@ -50,6 +49,19 @@ struct OverrideForecast {
     /// The share of all installs, 0 to 1.
     #[schema(minimum = 0, maximum = 1)]
     share: f64,
+    /// If no install of the last 24 hours matches: the number of matching installs of the last 7 days. Otherwise `null`.
+    installs_in_week: Option<u64>,
+}
+
+/// Bytes that all installs upload in 24 hours.
+#[derive(Serialize, ToSchema)]
+struct TrafficForecast {
+    /// Bytes received in the last 24 hours.
+    last_day: u64,
+    /// Bytes expected if nothing changes, estimated from the expected events. `null` if no estimate is possible.
+    current: Option<u64>,
+    /// Bytes expected after the change. `null` if no estimate is possible.
+    proposed: Option<u64>,
 }
 
 /// Events of one signal in 24 hours.
@@ -81,18 +93,25 @@ pub(super) async fn run(
     let current = app.access.project(&member.project);
     let current = current.ok_or_else(Problem::no_project)?;
     let revision = current.configuration.revision();
-    let turn = app.previews.take(member.actor.holder(), TURN).await;
-    let _turn = turn.ok_or_else(Problem::overloaded)?;
+    let _turn = slow_turn(&app, &member.actor).await?;
     let draft = configurations::compile(configuration, revision, &member.actor).await?;
     let asks_for_network = draft.compiled.asks_for_network();
     let warnings = draft.compiled.warnings(now);
+    let enabled = draft
+        .configuration
+        .overrides
+        .iter()
+        .filter(|one| one.enabled);
+    let enabled = enabled.map(|one| one.id.clone()).collect();
     let proposal = Proposal {
-        project: member.project,
+        project: member.project.clone(),
+        enabled,
         current,
         proposed: draft.compiled,
         now,
     };
     let found = preview(&app.clickhouse, proposal).await?;
+    let traffic = found.traffic(&app.clickhouse, &member.project, now).await?;
     let mut notes = notes(&found);
     if asks_for_network {
         notes.push(
@@ -107,6 +126,11 @@ pub(super) async fn run(
         changed: scaled(found.outlook.changed, &found),
         overrides: overrides(&draft.configuration, &found),
         events: events(&found),
+        traffic: TrafficForecast {
+            last_day: rounded(traffic.last_day),
+            current: traffic.current.map(rounded),
+            proposed: traffic.proposed.map(rounded),
+        },
         notes,
         warnings,
     }))
@@ -136,16 +160,21 @@ fn notes(found: &Preview) -> Vec<String> {
 }
 
 fn overrides(configuration: &Configuration, found: &Preview) -> Vec<OverrideForecast> {
-    let forecast = |id: &str| {
+    let forecast = |one: &Override| {
+        let id = one.id.as_str();
         let matched = found.outlook.matched.get(id).copied().unwrap_or_default();
+        let week = found
+            .in_week
+            .as_ref()
+            .filter(|_| one.enabled && matched == 0);
         OverrideForecast {
             id: id.to_owned(),
             installs: scaled(matched, found),
             share: share(matched, found.outlook.installs),
+            installs_in_week: week.map(|week| rounded(week.matched(id))),
         }
     };
-    let overrides = configuration.overrides.iter();
-    overrides.map(|one| forecast(&one.id)).collect()
+    configuration.overrides.iter().map(forecast).collect()
 }
 
 fn events(found: &Preview) -> Vec<SignalForecast> {

@@ -20,7 +20,7 @@ use super::roles::{Editor, Viewer};
 use crate::app::App;
 use crate::control::configurations::{self, Draft, SaveError, Saved};
 use crate::remote_config::{Configuration, Fault};
-use crate::store::control::{ControlError, Document, DocumentKind};
+use crate::store::control::{ControlError, Document, DocumentChange, DocumentKind};
 
 const KIND: DocumentKind = DocumentKind::Configuration;
 
@@ -46,7 +46,7 @@ impl Revision {
         }
     }
 
-    fn saved(saved: Saved) -> Self {
+    pub(super) fn saved(saved: Saved) -> Self {
         Self {
             warnings: saved.warnings,
             ..Self::whole(saved.document)
@@ -103,6 +103,7 @@ pub(super) async fn save(
         configuration: new.configuration,
         note: new.note,
         expected_revision: new.expected_revision,
+        change: DocumentChange::Saved,
         action: None,
     };
     let now = app.clock.now();
@@ -193,31 +194,5 @@ pub(super) async fn roll_back(
         now,
     )
     .await?;
-    Ok((StatusCode::CREATED, Json(Revision::saved(saved))))
-}
-
-/// The reason for disabling everything.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Kill {
-    /// Only the first 1,000 characters are kept.
-    #[serde(default)]
-    note: String,
-}
-
-/// Disables collection on every device of the project, even while another person saves a revision.
-#[utoipa::path(
-    post, path = "/api/v1/projects/{project}/config/kill", tag = "configurations",
-    request_body = Kill,
-    responses((status = 201, body = Revision), Refused<(Editor, JsonBody, Faulty, Conflict, Invalid)>),
-)]
-pub(super) async fn kill(
-    State(app): State<Arc<App>>,
-    Editor(member): Editor,
-    Object(Kill { note }, ..): Object<Kill>,
-) -> Result<(StatusCode, Json<Revision>), Problem> {
-    let now = app.clock.now();
-    let saved =
-        configurations::kill(&app.control, &member.project, &note, &member.actor, now).await?;
     Ok((StatusCode::CREATED, Json(Revision::saved(saved))))
 }

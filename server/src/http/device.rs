@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::HeaderName;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName};
 
 use super::openapi::Refuses;
 use super::problem::Problem;
@@ -41,6 +41,19 @@ impl FromRequestParts<Arc<App>> for Device {
         }
         Ok(Self(app.access.device(credential, now)?))
     }
+}
+
+/// Returns the key or token of a refused request, even if the scheme `Bearer` is missing. The text after another scheme may be
+/// the password of another system.
+pub(super) fn presented_key(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION).or(headers.get(API_KEY))?;
+    let text = value.to_str().ok()?;
+    let key = match text.split_once(' ') {
+        None => text,
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim(),
+        Some(_) => return None,
+    };
+    Some(key).filter(|key| !key.is_empty())
 }
 
 /// `X-API-Key` is only read if there is no `Authorization`. It contains an ingest key, never a token.

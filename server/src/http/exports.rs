@@ -14,8 +14,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
-use super::query::{QueryParameters, QueryString, turn};
+use super::query::{QueryParameters, QueryString};
 use super::roles::Viewer;
+use super::turns::turn;
 use crate::app::App;
 use crate::query::{QueryError, raw_rows, recorded, tables};
 use crate::run_report;

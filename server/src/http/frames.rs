@@ -26,12 +26,12 @@ pub(super) struct FrameBody {
     source_url: Option<String>,
 }
 
-/// How a frame follows from the one that the device reported.
+/// How a frame was derived from the reported frame.
 #[derive(Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = FrameOrigin)]
 enum Origin {
-    /// It is the reported frame.
+    /// The reported frame itself.
     Reported,
     /// A symbol file named the function.
     Called,

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::alert_rules::{IdPath, id_of};
 use super::openapi::{Missing, QueryString, Refused, incident_state};
 use super::problem::Problem;
-use super::roles::{Editor, Viewer};
+use super::roles::{Editor, Member, Viewer};
 use crate::alerts::{ActionOutcome, Evidence};
 use crate::app::App;
 use crate::clock::UnixTime;
@@ -55,7 +55,7 @@ pub(super) struct IncidentBody {
     acknowledged_at: Option<UnixTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     acknowledged_by: Option<String>,
-    /// What the incident changed in the remote configuration, if its rule has an action.
+    /// The change that the incident made to the remote configuration, if its rule has an action.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ActionOutcome>)]
     action: Option<Value>,
@@ -96,6 +96,8 @@ pub(super) struct PageOfIncidents {
     /// Only incidents in this state.
     #[param(schema_with = incident_state)]
     state: Option<String>,
+    /// Only incidents of this owner.
+    owner: Option<String>,
     /// The start of the last incident on the previous page. Requires `before_id`.
     before_at: Option<UnixTime>,
     /// The id of the last incident on the previous page. Requires `before_at`.
@@ -124,6 +126,7 @@ pub(super) async fn list(
     let filter = IncidentFilter {
         rule: page.rule,
         state: state.map_err(|_| Problem::bad_query("`state` must be `firing` or `resolved`"))?,
+        owner: page.owner,
         before: page.before_at.zip(page.before_id),
     };
     let incidents = app
@@ -161,10 +164,31 @@ pub(super) async fn acknowledge(
     Editor(member): Editor,
     path: IdPath,
 ) -> Result<Json<IncidentBody>, Problem> {
-    let (id, now) = (id_of(path)?, app.clock.now());
+    set_acknowledged(&app, &member, path, true).await
+}
+
+/// Withdraws the acknowledgement of an incident. Changes nothing if there is none.
+#[utoipa::path(
+    delete, path = "/api/v1/projects/{project}/incidents/{incident}/acknowledge", tag = "incidents",
+    responses((status = 200, body = IncidentBody), Refused<(Editor, Missing)>),
+)]
+pub(super) async fn withdraw_acknowledgement(
+    State(app): State<Arc<App>>,
+    Editor(member): Editor,
+    path: IdPath,
+) -> Result<Json<IncidentBody>, Problem> {
+    set_acknowledged(&app, &member, path, false).await
+}
+
+async fn set_acknowledged(
+    app: &App,
+    member: &Member,
+    path: IdPath,
+    is_acknowledged: bool,
+) -> Result<Json<IncidentBody>, Problem> {
+    let (incident, now) = ((member.project.as_str(), id_of(path)?), app.clock.now());
     let incident = app
         .control
-        .acknowledge_incident(&member.project, id, &member.actor, now)
-        .await?;
-    Ok(Json(incident.try_into()?))
+        .set_acknowledged(incident, is_acknowledged, &member.actor, now);
+    Ok(Json(incident.await?.try_into()?))
 }

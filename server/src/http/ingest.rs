@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use unjank_protocol::{Batch, Receipt};
 
 use super::body::{declared_bytes, receive};
-use super::device::Device;
+use super::device::{Device, presented_key};
 use super::openapi::{BatchBody, ContentEncoding, Refused, UploadedBody};
 use super::problem::Problem;
 use crate::app::App;
@@ -39,7 +39,11 @@ pub(super) async fn ingest(
     let started = Instant::now();
     let answer = match device {
         Ok(Device(caller)) => take(&app, &caller, &headers, body).await,
-        Err(problem) => Err(problem),
+        Err(problem) => {
+            let (key, now) = (presented_key(&headers), app.clock.now());
+            app.intake.refused_keys.add(key, problem.code, now);
+            Err(problem)
+        }
     };
     let (status, code) = match &answer {
         Ok(receipt) if receipt.duplicate => (StatusCode::ACCEPTED, "duplicate"),

@@ -133,6 +133,58 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(body)))
 }
 
+/// A key or token that this server refused recently.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RefusedKey)]
+pub(super) struct RefusedBody {
+    /// The time of the latest request.
+    at: UnixTime,
+    /// The code of the problem, such as `key_unknown`.
+    code: &'static str,
+    /// The first characters of the key. Empty: the requests had no key.
+    prefix: String,
+    /// The number of requests.
+    requests: u64,
+    /// The id of the key, if it is a key of this project, such as a revoked or expired one. `null`: no project has this key.
+    key: Option<Uuid>,
+}
+
+/// At most 64 keys, most recently sent first.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RefusedKeyList)]
+pub(super) struct RefusedList {
+    refused: Vec<RefusedBody>,
+}
+
+/// Lists keys and tokens that this server has refused since its start: keys of this project, and keys that no project has.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/keys/refused", tag = "ingest_keys",
+    responses((status = 200, body = RefusedList), Refused<(Admin,)>),
+)]
+pub(super) async fn refused(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+) -> Result<Json<RefusedList>, Problem> {
+    let latest = app.intake.refused_keys.latest();
+    let hashes: Vec<_> = latest.iter().filter_map(|one| one.hash).collect();
+    let keys = app.control.ingest_keys_by_hash(&hashes).await?;
+    let mut refused = Vec::new();
+    for one in latest {
+        let key = keys.iter().find(|key| Some(key.hash) == one.hash);
+        // Keys of other projects stay hidden.
+        if key.is_none_or(|key| key.project == member.project) {
+            refused.push(RefusedBody {
+                at: one.at,
+                code: one.code,
+                prefix: one.prefix,
+                requests: one.requests,
+                key: key.map(|key| key.id),
+            });
+        }
+    }
+    Ok(Json(RefusedList { refused }))
+}
+
 type KeyPath = Result<Path<(String, Uuid)>, PathRejection>;
 
 /// Missing fields stay unchanged. A change of quotas does not reset the usage.

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -14,10 +13,12 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::frames::{FrameBody, LackedSymbols, frames};
+use super::group_handling::{GroupPath, group_of};
 use super::openapi::{Missing, Refused, RunsQuery};
 use super::problem::Problem;
-use super::query::{QueryParameters, QueryString, turn};
+use super::query::{QueryParameters, QueryString, complete};
 use super::roles::{Member, Viewer};
+use super::turns::turn;
 use crate::app::App;
 use crate::query::{
     FlameNode, LatestBuild, NamedQuery, QueryError, Weighed, flame, folded, latest_builds,
@@ -77,12 +78,16 @@ pub(super) struct EventBody {
     session_id: Uuid,
     uptime_ms: u64,
     foreground: bool,
+    /// `finished`, or `killed`: the process ended during the stall, which lasted longer than `duration_ms`.
+    ended: String,
     thread: String,
     /// The rule that detected the jank: this many messages that each took at least this many milliseconds.
     threshold_ms: u32,
     strategy_count: u32,
     /// Innermost first.
     stack: Vec<FrameBody>,
+    /// Why there is no stack; empty if there is one, or if the device does not report the reason.
+    stack_missing: String,
     #[serde(flatten)]
     symbols: LackedSymbols,
     /// More stacks of the same stall.
@@ -116,6 +121,7 @@ pub(super) struct Events {
 }
 
 async fn weighed(app: &App, member: &Member, ask: NamedQuery) -> Result<Weighed, Problem> {
+    let ask = complete(app, member, ask).await?;
     let _turn = turn(app, &member.actor).await?;
     Ok(Weighed::read(&app.clickhouse, &member.project, ask, app.clock.now()).await?)
 }
@@ -174,7 +180,7 @@ async fn builds(
     Ok(latest_builds(&app.clickhouse, &asked).await?)
 }
 
-/// The group of janks that an id stands for now.
+/// The current group of the stacks of a group.
 #[derive(Serialize, ToSchema)]
 #[schema(as = CurrentJankGroup)]
 pub(super) struct CurrentGroup {
@@ -184,7 +190,7 @@ pub(super) struct CurrentGroup {
     moved: bool,
 }
 
-/// Returns the group that has the stacks of a group now. Use it for old links: symbols and rules move stacks to other groups.
+/// Returns the current group of the stacks of a group. Use it for old links: symbols and rules move stacks to other groups.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/janks/groups/{group}", tag = "janks",
     responses((status = 200, body = CurrentGroup), Refused<(Viewer, Missing, RunsQuery)>),
@@ -192,17 +198,9 @@ pub(super) struct CurrentGroup {
 pub(super) async fn current_group(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    path: Result<Path<(String, String)>, PathRejection>,
+    path: GroupPath,
 ) -> Result<Json<CurrentGroup>, Problem> {
-    let Path((_, group)) = path.map_err(|_| Problem::not_found())?;
-    // No group has the number 0, and ids have no leading zeros.
-    let number = group
-        .parse()
-        .ok()
-        .filter(|number: &u64| number.to_string() == group);
-    let group = number
-        .filter(|number| *number > 0)
-        .ok_or_else(Problem::not_found)?;
+    let group = group_of(path)?;
     let _turn = turn(&app, &member.actor).await?;
     let moves = app.clickhouse.moved_groups(&member.project, &[group]).await;
     let moves = moves.map_err(QueryError::from)?;
@@ -285,6 +283,7 @@ pub(super) async fn events(
 ) -> Result<Json<Events>, Problem> {
     ask.measures = vec!["count".to_owned()];
     let limit = ask.limit.unwrap_or(20).min(100);
+    let ask = complete(&app, &member, ask).await?;
     let reading = ask.single(&member.project, "janks", app.clock.now())?;
     let _turn = turn(&app, &member.actor).await?;
     let (events, _) = app.clickhouse.jank_events(&reading, limit).await?;
@@ -348,6 +347,8 @@ fn body(event: JankEvent, stacks: &HashMap<u64, StackDetail>, links: &SourceLink
         session_id: event.session_id,
         uptime_ms: event.uptime_ms,
         foreground: event.foreground,
+        ended: event.ended,
+        stack_missing: event.stack_missing,
         thread: event.thread,
         threshold_ms: event.threshold_ms,
         strategy_count: event.strategy_count,

@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::openapi::{Missing, QueryString, Refused, RunsQuery, notification_state};
 use super::problem::Problem;
-use super::query::turn;
 use super::roles::{Editor, Viewer};
+use super::turns::turn;
 use crate::alerts::notify::{Digest, digest_of, digest_text, last_day};
 use crate::app::App;
 use crate::clock::UnixTime;

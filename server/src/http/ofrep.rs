@@ -267,7 +267,8 @@ pub(super) async fn all(
         flags: flags.collect(),
         metadata,
     };
-    // The tag is of these bytes, not of the document: devices that match different overrides may get the same document, but not the same variant.
+    // The tag identifies these bytes, not the document: devices that match different overrides may get the same document, but not the same
+    // variant.
     let body = serde_json::to_vec(&answer).unwrap_or_default();
     let etag = etag(&body);
     let tag = HeaderValue::from_str(&etag).unwrap_or(HeaderValue::from_static("\"\""));
@@ -278,7 +279,7 @@ pub(super) async fn all(
     Ok(([(ETAG, tag), (CONTENT_TYPE, json)], body).into_response())
 }
 
-/// Evaluates one flag. Clients on servers ask for it each time.
+/// Evaluates one flag. Clients on servers call this for each evaluation.
 #[utoipa::path(
     post, path = "/ofrep/v1/evaluate/flags/{key}", tag = "flags", operation_id = "evaluate_one",
     params(

@@ -1,4 +1,4 @@
-//! What handlers say about themselves in the API document: the problems they can answer, other answers, and closed sets.
+//! The parts of handler annotations for the API document: problems, other answers, and closed sets.
 
 mod answers;
 mod refusals;
@@ -8,10 +8,10 @@ pub(super) use self::answers::{
     ContentEncoding, Failures, IfNoneMatch, NotModified, Redirect, SessionCookies,
 };
 pub(super) use self::refusals::{
-    BatchBody, Conflict, Ended, Exists, Faulty, FaultyAlertRule, FaultyRules, GrantsAccess,
-    Invalid, JsonBody, LogIn, Missing, Overloaded, OwnApp, QueryString, Refused, Refuses,
-    RuleDryRun, RunsAlertPreview, RunsQuery, Stored, Tested, Unfit, Unsendable, UploadedBody,
-    WrongInvitation, WrongLogin, WrongPassword, response,
+    BatchBody, Conflict, ControlDatabase, Ended, Exists, Faulty, FaultyAlertRule, FaultyRules,
+    GrantsAccess, Invalid, JsonBody, LogIn, Missing, Overloaded, OwnApp, QueryString, Refused,
+    Refuses, RuleDryRun, RunsAlertPreview, RunsQuery, Stored, Tested, Unfit, Unsendable,
+    UploadedBody, WrongInvitation, WrongLogin, WrongPassword, WrongSetUp, response,
 };
 pub(super) use self::sets::{
     action, algorithm, channel_kind, incident_state, notification_state, role, severity,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::client_address::ClientAddress;
-use super::openapi::{Missing, QueryString, Redirect, Refused};
+use super::openapi::{ControlDatabase, Missing, QueryString, Redirect, Refused};
 use super::problem::Problem;
 use super::session::{add_session, cookie, set_cookie};
 use crate::app::App;
@@ -30,18 +30,21 @@ const LONGEST_REASON: usize = 500;
 pub(super) struct LoginMethods {
     /// The name of the identity provider, if people can log in with one.
     openid_connect: Option<String>,
+    /// Whether the installation has no user yet: `POST /api/v1/setup` creates the first one.
+    needs_setup: bool,
 }
 
-/// Returns the ways to log in, besides a password.
+/// Returns the ways to log in, besides a password, and whether the installation must be set up first.
 #[utoipa::path(
     get, path = "/api/v1/session/methods", tag = "session",
-    responses((status = 200, body = LoginMethods)),
+    responses((status = 200, body = LoginMethods), Refused<(ControlDatabase,)>),
 )]
-pub(super) async fn methods(State(app): State<Arc<App>>) -> Json<LoginMethods> {
+pub(super) async fn methods(State(app): State<Arc<App>>) -> Result<Json<LoginMethods>, Problem> {
     let provider = app.openid_connect.as_ref();
-    Json(LoginMethods {
+    Ok(Json(LoginMethods {
         openid_connect: provider.map(|provider| provider.name().to_owned()),
-    })
+        needs_setup: app.logins.needs_set_up(&app.control).await?,
+    }))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

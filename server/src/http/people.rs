@@ -1,5 +1,6 @@
 //! `/api/v1/users` and `/api/v1/projects/{project}/members`: people and their roles.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -18,7 +19,7 @@ use super::problem::Problem;
 use super::roles::{Admin, Operator};
 use crate::app::App;
 use crate::clock::UnixTime;
-use crate::control::people;
+use crate::control::people::{self, NewInvitation};
 use crate::store::control::{Membership, NewUser, Role, TokensOfUser, User};
 
 const PAGE: u32 = 100;
@@ -36,6 +37,8 @@ pub(super) struct UserBody {
     has_identity: bool,
     created_at: UnixTime,
     disabled_at: Option<UnixTime>,
+    /// When the open invitation expires or expired. `null` if there is none.
+    invitation_expires_at: Option<UnixTime>,
     /// The secret part of the link for setting a password. Returned only once, by the request that creates it.
     #[serde(skip_serializing_if = "Option::is_none")]
     invitation: Option<String>,
@@ -52,7 +55,18 @@ impl From<User> for UserBody {
             has_identity: false,
             created_at: user.created_at,
             disabled_at: user.disabled_at,
+            invitation_expires_at: None,
             invitation: None,
+        }
+    }
+}
+
+impl UserBody {
+    fn with(self, invitation: &NewInvitation) -> Self {
+        Self {
+            invitation_expires_at: Some(invitation.expires_at),
+            invitation: Some(invitation.secret.reveal().to_owned()),
+            ..self
         }
     }
 }
@@ -89,8 +103,13 @@ pub(super) async fn list(
     let after = users.last().filter(|_| full).map(|user| user.email.clone());
     let linked = app.control.linked_users(page.after.as_deref(), PAGE);
     let linked = linked.await?;
+    let invitations = app.control.open_invitations(page.after.as_deref(), PAGE);
+    let invitations = invitations.await?;
+    let expiries = invitations.iter().map(|open| (open.user, open.expires_at));
+    let expiries: HashMap<_, _> = expiries.collect();
     let users = users.into_iter().map(|user| UserBody {
         has_identity: linked.contains(&user.id),
+        invitation_expires_at: expiries.get(&user.id).copied(),
         ..user.into()
     });
     let users = users.collect();
@@ -133,14 +152,11 @@ pub(super) async fn create(
     let now = app.clock.now();
     let user = app.control.create_user(new, &actor, now).await?;
     let invitation = people::invite(&app.control, user.id, &actor, now).await?;
-    let body = UserBody {
-        invitation: Some(invitation.reveal().to_owned()),
-        ..user.into()
-    };
+    let body = UserBody::from(user).with(&invitation);
     Ok((StatusCode::CREATED, Json(body)))
 }
 
-/// What happens to the API tokens that a disabled person has created.
+/// How to treat the API tokens that a disabled person has created.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Tokens {
@@ -154,7 +170,7 @@ enum Tokens {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Disabling {
-    /// What happens to the API tokens that the person has created. Default: they are revoked.
+    /// How to treat the API tokens that the person has created. Default: they are revoked.
     #[serde(default)]
     #[param(inline)]
     tokens: Tokens,
@@ -218,10 +234,25 @@ pub(super) async fn invite(
     let user = app.control.user(user).await?;
     let body = UserBody {
         has_identity: !issuers.is_empty(),
-        invitation: Some(invitation.reveal().to_owned()),
         ..user.into()
     };
-    Ok((StatusCode::CREATED, Json(body)))
+    Ok((StatusCode::CREATED, Json(body.with(&invitation))))
+}
+
+/// Cancels the open invitation of a person: the link stops working. A password that the person has stays valid.
+#[utoipa::path(
+    delete, path = "/api/v1/users/{user}/invitation", tag = "people",
+    responses((status = 204), Refused<(Operator, Missing)>),
+)]
+pub(super) async fn cancel_invitation(
+    State(app): State<Arc<App>>,
+    Operator(actor): Operator,
+    path: Result<Path<Uuid>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    let Path(user) = path.map_err(|_| Problem::not_found())?;
+    let now = app.clock.now();
+    app.control.cancel_invitation(user, &actor, now).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Serialize, ToSchema)]

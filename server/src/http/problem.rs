@@ -438,6 +438,8 @@ impl From<LoginError> for Problem {
             }
             LoginError::Ended => (StatusCode::UNAUTHORIZED, "session_ended"),
             LoginError::NoInvitation => (StatusCode::NOT_FOUND, "invitation_unknown"),
+            LoginError::WrongSetUpCode => (StatusCode::FORBIDDEN, "setup_code_wrong"),
+            LoginError::AlreadySetUp => (StatusCode::CONFLICT, "already_set_up"),
             LoginError::Password(_) => (StatusCode::UNPROCESSABLE_ENTITY, "password_unfit"),
             LoginError::NoRandomness => return Self::overloaded(),
             LoginError::Control(error) => return error.into(),

@@ -3,6 +3,7 @@
 /// Every code with its statuses. Codes are stable: new ones may be added, but none is ever changed.
 pub(super) const CODES: &[(&str, &[u16])] = &[
     ("alert_rule_invalid", &[422]),
+    ("already_set_up", &[409]),
     ("batch_in_flight", &[503]),
     ("body_stalled", &[408]),
     ("body_too_large", &[413]),
@@ -51,6 +52,7 @@ pub(super) const CODES: &[(&str, &[u16])] = &[
     ("role", &[403]),
     ("rules_invalid", &[422]),
     ("session_ended", &[401]),
+    ("setup_code_wrong", &[403]),
     ("store_unavailable", &[503]),
     ("symbols_unavailable", &[503]),
     ("token_expired", &[401]),

@@ -3,7 +3,6 @@
 mod ask;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -12,19 +11,18 @@ use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 
 pub(super) use self::ask::{QueryParameters, QueryString, time};
+use super::group_handling::groups_with;
 use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
-use super::roles::Viewer;
+use super::roles::{Member, Viewer};
+use super::turns::{slow_turn, turn};
 use crate::app::App;
-use crate::query::{ResolvedQuery, Shape, distribution, series};
-use crate::shares::Share;
-use crate::store::control::Actor;
+use crate::query::{
+    NamedQuery, ResolvedQuery, SIGNIFICANCE, Shape, distribution, series, significance,
+};
 use crate::store::reads::{
     Aggregation, Base, Better, Grain, Measure, Read, Subject, TableRow, Unit, subject,
 };
-
-/// How long a query waits for its turn. A person would not wait longer.
-const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A measure with its unit.
 #[derive(Serialize, ToSchema)]
@@ -64,7 +62,7 @@ pub(super) struct About {
     #[serde(skip_serializing_if = "Option::is_none")]
     base_app_version: Option<String>,
     /// The dimensions of `keys`.
-    by: Vec<&'static str>,
+    by: Vec<String>,
     /// The measures of `values` and `base`.
     measures: Vec<MeasureBody>,
     /// The number of rows read.
@@ -80,7 +78,12 @@ impl About {
             Some(Base::Period(span)) => {
                 (base_from, base_to) = (Some(span.from.into()), Some(span.to.into()));
             }
-            Some(Base::Version(version)) => base_app_version = Some(version.clone()),
+            Some(Base::Version { name, span }) => {
+                base_app_version = Some(name.clone());
+                if *span != reading.span {
+                    (base_from, base_to) = (Some(span.from.into()), Some(span.to.into()));
+                }
+            }
             None => {}
         }
         Self {
@@ -95,7 +98,7 @@ impl About {
             base_from,
             base_to,
             base_app_version,
-            by: reading.by.iter().map(|one| one.name).collect(),
+            by: reading.by.iter().map(|one| one.name().to_owned()).collect(),
             measures: reading.measures.iter().map(MeasureBody::from).collect(),
             rows_read: read.rows,
             bytes_read: read.bytes,
@@ -182,7 +185,7 @@ pub(super) struct Distributions {
 #[schema(as = QueryCounts)]
 struct Counts {
     keys: Vec<String>,
-    /// For each bound, the number of events that the bucket stands for.
+    /// For each bound, the number of events that the bucket represents.
     counts: Vec<f64>,
 }
 
@@ -199,6 +202,7 @@ pub(super) async fn table(
     QueryString(ask): QueryString,
 ) -> Result<Json<Table>, Problem> {
     known(&signal)?;
+    let ask = complete(&app, &member, ask).await?;
     let asked = ask.table(&member.project, &signal, app.clock.now())?;
     let _turn = turn(&app, &member.actor).await?;
     let (mut rows, read) = app
@@ -219,6 +223,87 @@ pub(super) async fn table(
     }))
 }
 
+/// The p-values of a group.
+#[derive(Serialize, ToSchema)]
+#[schema(as = QuerySignificanceRow)]
+struct Tested {
+    keys: Vec<String>,
+    /// For each measure, the probability of such a difference by chance, corrected for the number of compared groups. `null` if there
+    /// is no test for the measure, or if too few installs were measured.
+    p: Vec<Option<f64>>,
+}
+
+/// The significance of the changes in a compared table.
+#[derive(Serialize, ToSchema)]
+#[schema(as = QuerySignificance)]
+pub(super) struct SignificanceBody {
+    /// A change is significant if its p-value is below this level.
+    level: f64,
+    /// The measures of `p`.
+    measures: Vec<MeasureBody>,
+    rows: Vec<Tested>,
+}
+
+/// Tests which changes in a compared table are significant, with the test that alert rules use.
+///
+/// Takes the parameters of the table. The test reads raw rows, with one value per install, and compares devices of the same kind.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/query/{signal}/significance", tag = "query",
+    operation_id = "significance",
+    params(QueryParameters),
+    responses((status = 200, body = SignificanceBody), Refused<(Viewer, RunsQuery)>),
+)]
+pub(super) async fn tested(
+    State(app): State<Arc<App>>,
+    Viewer(member): Viewer,
+    Path((_, signal)): Path<(String, String)>,
+    QueryString(ask): QueryString,
+) -> Result<Json<SignificanceBody>, Problem> {
+    known(&signal)?;
+    let ask = complete(&app, &member, ask).await?;
+    let mut asked = ask.table(&member.project, &signal, app.clock.now())?;
+    // Drops the measures that only the sorting of a table needs.
+    if !ask.measures.is_empty() {
+        asked.reading.measures.truncate(ask.measures.len());
+    }
+    // The numbers of the same page must not wait for tests.
+    let _turn = slow_turn(&app, &member.actor).await?;
+    let rows = significance(&app.clickhouse, &asked).await?;
+    Ok(Json(SignificanceBody {
+        level: SIGNIFICANCE,
+        measures: asked
+            .reading
+            .measures
+            .iter()
+            .map(MeasureBody::from)
+            .collect(),
+        rows: rows
+            .into_iter()
+            .map(|row| Tested {
+                keys: row.keys,
+                p: row.p,
+            })
+            .collect(),
+    }))
+}
+
+/// Adds what a query needs besides its parameters: the first appearances of versions that are compared at the same age, and the groups with
+/// the wanted status.
+pub(super) async fn complete(
+    app: &App,
+    member: &Member,
+    mut ask: NamedQuery,
+) -> Result<NamedQuery, Problem> {
+    if ask.same_age {
+        let now = app.clock.now();
+        ask.first_seen = app.versions.first_seen(&member.project, &ask, now).await?;
+    }
+    if let Some(status) = ask.group_status {
+        ask.groups = Some(groups_with(app, member, status).await?);
+    }
+    Ok(ask)
+}
+
 /// Returns measures of a signal over time, for the largest groups.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/query/{signal}/series", tag = "query",
@@ -233,6 +318,7 @@ pub(super) async fn over_time(
     QueryString(ask): QueryString,
 ) -> Result<Json<Series>, Problem> {
     known(&signal)?;
+    let ask = complete(&app, &member, ask).await?;
     let mut asked = ask.series(&member.project, &signal, app.clock.now())?;
     let _turn = turn(&app, &member.actor).await?;
     let (steps, read) = series(&app.clickhouse, &mut asked).await?;
@@ -274,6 +360,7 @@ pub(super) async fn spread(
     QueryString(ask): QueryString,
 ) -> Result<Json<Distributions>, Problem> {
     let field = histogram(known(&signal)?, ask.field.as_deref())?;
+    let ask = complete(&app, &member, ask).await?;
     let asked = ask.series(&member.project, &signal, app.clock.now())?;
     let _turn = turn(&app, &member.actor).await?;
     let (shapes, read) = distribution(&app.clickhouse, &asked, field).await?;
@@ -312,10 +399,4 @@ fn histogram(subject: &'static Subject, field: Option<&str>) -> Result<&'static 
             all.join(", ")
         ))
     })
-}
-
-/// Waits until few enough queries are running, both of the actor and in total.
-pub(super) async fn turn(app: &App, actor: &Actor) -> Result<Share, Problem> {
-    let turn = app.questions.take(actor.holder(), PATIENCE).await;
-    turn.ok_or_else(Problem::overloaded)
 }

@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::control::rule_sets::{self, Draft, SaveError, Saved};
 use crate::history::{DryRun, Progress, Tried};
 use crate::stacks::RulesError;
-use crate::store::control::{ControlError, Document, DocumentKind};
+use crate::store::control::{ControlError, Document, DocumentChange, DocumentKind};
 
 const KIND: DocumentKind = DocumentKind::RuleSet;
 const LONGEST_LOOK_BACK_DAYS: u16 = 90;
@@ -76,6 +76,15 @@ pub(super) async fn latest(
     }
 }
 
+/// Returns the revision and the text of the current rules. Revision 0 is the default rules of the server.
+pub(super) async fn current_rules(app: &App, project: &str) -> Result<(i64, String), ControlError> {
+    match app.control.latest_document(KIND, project).await {
+        Ok(document) => Ok((document.revision, document.text)),
+        Err(ControlError::NotFound) => Ok((0, app.default_rules.text().to_owned())),
+        Err(error) => Err(error),
+    }
+}
+
 /// The rules to save.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -106,6 +115,7 @@ pub(super) async fn save(
         rules: new.rules,
         note: new.note,
         expected_revision: new.expected_revision,
+        change: DocumentChange::Saved,
     };
     let now = app.clock.now();
     let saved = rule_sets::save(&app.control, &member.project, draft, &member.actor, now).await?;
@@ -121,7 +131,7 @@ pub(super) struct Candidate {
     rules: String,
 }
 
-/// What is wrong and what to do.
+/// The fault, and how to fix it.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RulesFault {
     /// The number of the rule, from 1. Missing if the fault is about the whole file.

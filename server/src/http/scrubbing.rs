@@ -9,8 +9,8 @@ use axum::http::StatusCode;
 use super::object::Object;
 use super::openapi::{Invalid, JsonBody, Overloaded, Refused, RunsQuery};
 use super::problem::Problem;
-use super::query::turn;
 use super::roles::{Admin, Viewer};
+use super::turns::turn;
 use crate::app::App;
 use crate::clock::DAY;
 use crate::control::scrubbing::{self, SaveError, Tried};
@@ -59,8 +59,8 @@ pub(super) async fn save(
 
 /// Shows what a document would change in texts of the last 24 hours. Saves nothing.
 ///
-/// These texts were scrubbed when they arrived, so the result shows what new rules find. It cannot show what removed rules would have found, because
-/// that is not stored.
+/// These texts were scrubbed when they arrived, so the result shows the effect of new rules. It cannot show the effect of removed rules, because
+/// the original texts are not stored.
 #[utoipa::path(
     post, path = "/api/v1/projects/{project}/scrubbing/dry-run", tag = "scrubbing",
     request_body = ScrubbingDocument,

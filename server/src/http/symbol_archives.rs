@@ -1,7 +1,7 @@
 //! `POST /api/0/projects/…/files/dsyms/`: the older upload, in which `sentry-cli` 2 and other tools send mappings and debug files: one
 //! request with a ZIP archive or a file.
 //!
-//! The server cuts the files into chunks and assembles these like those of other uploads.
+//! The server cuts the files into chunks and assembles them like the chunks of other uploads.
 
 use std::io::{BufReader, Read, Seek};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::symbols::{AssemblyRequest, AssemblyState, CHUNK_BYTES, StoreError};
 const MAX_FILES: usize = 64;
 /// The maximum size of all files of an archive after decompression.
 const MAX_INFLATED_BYTES: u64 = 1 << 30;
-/// The sender has this long.
+/// The time limit for the sender.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How long a request waits for its turn.
 const TURN: Duration = Duration::from_secs(30);
@@ -103,7 +103,7 @@ async fn receive(app: &App, mut parts: Multipart) -> Result<(String, std::fs::Fi
     )))
 }
 
-/// Stores what was sent as chunks.
+/// Stores the uploaded files as chunks.
 async fn keep(
     app: &App,
     owner: &str,
@@ -129,7 +129,7 @@ async fn keep(
     Ok(files)
 }
 
-/// Sends the pieces of a file or of an archive. Stops when nobody receives them.
+/// Sends the pieces of a file or of an archive. Stops when the receiver is gone.
 fn unpack(name: &str, mut sent: std::fs::File, pieces: &mpsc::Sender<Piece>) -> Result<(), String> {
     let damaged = |error: &dyn std::fmt::Display| format!("the archive is damaged: {error}");
     let mut magic = Vec::new();
@@ -155,7 +155,7 @@ fn unpack(name: &str, mut sent: std::fs::File, pieces: &mpsc::Sender<Piece>) -> 
             ));
         }
         let name = entry.name().to_owned();
-        // One byte more than allowed is enough to tell.
+        // One byte above the limit is enough to detect the excess.
         let read = cut(&name, &mut entry.take(left + 1), pieces)?;
         left = left.checked_sub(read).ok_or_else(|| {
             format!("the archive contains more than {MAX_INFLATED_BYTES} bytes: use sentry-cli 3")
@@ -204,7 +204,7 @@ pub(super) fn id_in(name: &str) -> Option<SymbolId> {
     SymbolId::parse(name.strip_prefix("proguard/")?.strip_suffix(".txt")?)
 }
 
-/// Waits until all files are there. The tool does not ask again.
+/// Waits until all files are stored, because the tool does not poll.
 async fn assemble(app: &App, mut requests: Vec<AssemblyRequest>) -> Result<Vec<Value>, Problem> {
     let mut difs = Vec::new();
     for _ in 0..ROUNDS {

@@ -15,8 +15,9 @@ use uuid::Uuid;
 
 use super::openapi::{Invalid, Missing, Overloaded, QueryString, Refused, RunsQuery};
 use super::problem::Problem;
-use super::query::{time, turn};
+use super::query::time;
 use super::roles::{Editor, SymbolReader, Viewer};
+use super::turns::turn;
 use crate::app::App;
 use crate::clock::{DAY, UnixTime};
 use crate::query::NamedQuery;
@@ -30,7 +31,7 @@ const LARGEST_PAGE: u32 = 200;
 const MOST_MISSING: u32 = 200;
 /// The maximum number of builds of a version in an answer.
 const MOST_BUILDS: u32 = 1_000;
-/// The maximum number of builds without lines that are looked at.
+/// The maximum number of builds without lines to examine.
 const MOST_WITHOUT_LINES: u32 = 10_000;
 /// How far back the check of a version looks.
 const CHECKED: Duration = Duration::from_secs(30 * DAY.as_secs());
@@ -168,7 +169,8 @@ pub(super) async fn files(
 
 /// Removes a symbol file.
 ///
-/// Stacks that it made readable stay so. If the project has another file of the same build, stored stacks are repaired with that file.
+/// Stacks that the file made readable stay readable. If the project has another file of the same build, stored stacks are repaired with that
+/// file.
 #[utoipa::path(
     delete, path = "/api/v1/projects/{project}/symbols/files/{file}", tag = "symbols",
     responses((status = 204), Refused<(Editor, Missing, Overloaded)>),
@@ -184,7 +186,7 @@ pub(super) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A build whose symbols stacks need, but do not have.
+/// A build whose symbols are needed by stacks, but missing.
 #[derive(Serialize, ToSchema)]
 pub(super) struct MissingBuild {
     /// The build id in hexadecimal, without dashes.
@@ -241,7 +243,7 @@ pub(super) struct SymbolRepair {
 #[derive(Serialize, ToSchema)]
 #[schema(as = MissingSymbols)]
 pub(super) struct MissingList {
-    /// At most 200, those with most events first.
+    /// At most 200, builds with most events first.
     missing: Vec<MissingBuild>,
     repair: SymbolRepair,
 }
@@ -348,7 +350,8 @@ pub(super) struct VersionWanted {
     to: Option<String>,
 }
 
-/// Checks whether the symbol files of a version are there, by the stacks that devices have sent. A token for symbol files may call this.
+/// Checks whether the symbol files of a version are complete, based on the stacks that devices have sent. A token for symbol files may call
+/// this.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/symbols/check", tag = "symbols",
     params(VersionWanted),

@@ -1,7 +1,7 @@
 //! `/api/0/…`: uploads of symbol files, in the protocol of `sentry-cli`, which build tools for all platforms speak.
 //!
-//! A tool sends a file in chunks, named by their SHA-1, and then asks to assemble them. It asks again until the file is there, so
-//! broken connections cost it only the chunk that was under way.
+//! A tool sends a file in chunks, named by their SHA-1, and then asks to assemble them. It polls until the file is stored, so a broken
+//! connection costs only the chunk in flight.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -33,19 +33,19 @@ use crate::symbols::{AssemblyRequest, AssemblyState, CHUNK_BYTES, MAX_FILE_BYTES
 pub(super) const MAX_REQUEST_BYTES: usize = 32 << 20;
 /// The maximum number of chunks in a request.
 const MAX_CHUNKS: usize = 64;
-/// Gzip makes what cannot be compressed larger, by less than this.
+/// The maximum growth of incompressible data under gzip.
 const GZIP_MORE: usize = 1 << 16;
 /// The maximum size of a request to assemble files.
 pub(super) const MAX_ASSEMBLE_BYTES: usize = 2 << 20;
 /// The maximum number of files that one request may ask to assemble, and of all their chunks.
 const MAX_FILES: usize = 1_000;
 const MAX_CHUNKS_OF_FILES: usize = 16_384;
-/// The sender of a request with chunks has this long.
+/// The time limit for the sender of a request with chunks.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How long a request waits for its turn.
 const TURN: Duration = Duration::from_secs(30);
 
-/// Tells the tool how to send chunks.
+/// Returns the limits and formats for sending chunks.
 pub(super) async fn options(_: Uploader, Path(organization): Path<String>) -> Json<Value> {
     Json(json!({
         "url": format!("/api/0/organizations/{organization}/chunk-upload/"),

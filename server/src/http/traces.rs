@@ -1,5 +1,6 @@
-//! `/api/v1/projects/{project}/traces…`: single spans, whole traces, and the calls inside a span.
+//! `/api/v1/projects/{project}/traces…`: single spans and whole traces.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use axum::Json;
@@ -13,19 +14,23 @@ use uuid::Uuid;
 use super::janks::file;
 use super::openapi::{Refused, RunsQuery};
 use super::problem::Problem;
-use super::query::{QueryParameters, QueryString, turn};
+use super::query::{QueryParameters, QueryString};
 use super::roles::{Member, Viewer};
+use super::turns::turn;
 use crate::app::App;
-use crate::query::{Inside, NamedQuery, beside, chrome_trace, inside};
-use crate::store::reads::{First, Search, SpanPlace, StoredSpan};
+use crate::query::{NamedQuery, chrome_trace};
+use crate::store::reads::{First, Search, SpanPlace, StoredSpan, TraceSize};
 
 /// Maximum number of spans on a page of a search.
 const MOST_FOUND: u64 = 500;
 /// Maximum number of spans of a trace: more than a screen shows.
 const MOST_SPANS: u64 = 20_000;
-/// Maximum number of spans with one name that are looked into.
-const LOOKED_INTO: u64 = 200;
-const MOST_INSIDE: u64 = 100_000;
+/// Maximum number of spans near a duration.
+const MOST_NEAR: u64 = 20;
+/// The number of spans near a duration from which the best traced ones are chosen.
+const CANDIDATES: u64 = 100;
+/// Durations that differ by less than this share rank equally.
+const NEARLY: f64 = 0.1;
 
 /// A span as a device reported it.
 #[derive(Serialize, ToSchema)]
@@ -49,12 +54,18 @@ pub(super) struct SpanBody {
     os_name: String,
     device_model: String,
     session_id: Uuid,
+    install_id: Uuid,
+    /// Milliseconds since the launch of the app, when the span began.
+    uptime_ms: u64,
     class: String,
     function: String,
     file: String,
     line: u32,
-    attributes: std::collections::BTreeMap<String, String>,
+    attributes: BTreeMap<String, String>,
     events: Vec<SpanEvent>,
+    /// The number of spans in the trace; only in answers to `near_us`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_spans: Option<u64>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -85,6 +96,8 @@ impl From<StoredSpan> for SpanBody {
             os_name: span.os_name,
             device_model: span.device_model,
             session_id: span.session_id,
+            install_id: span.install_id,
+            uptime_ms: span.uptime_ms,
             class: span.code_class,
             function: span.code_function,
             file: span.code_file,
@@ -96,6 +109,7 @@ impl From<StoredSpan> for SpanBody {
                     name,
                 })
                 .collect(),
+            trace_spans: None,
         }
     }
 }
@@ -111,29 +125,15 @@ pub(super) struct Spans {
     next: Option<String>,
 }
 
-/// The calls inside the spans with one name.
-#[derive(Serialize, ToSchema)]
-#[schema(as = InsideSpans)]
-pub(super) struct InsideBody {
-    /// The number of spans that were looked into: the latest ones.
-    spans: u64,
-    /// Their total time, in microseconds.
-    total_us: u64,
-    /// The same for the base.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    base_spans: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    base_total_us: Option<u64>,
-    /// The name itself first, then sorted by own time on the main thread, then by own time. In a comparison, rows of the base alone come last.
-    rows: Vec<crate::query::InsideRow>,
-}
-
 /// Lists single spans: the latest, or with `order=-duration_us` the slowest. `root=true`: only spans without a parent.
+///
+/// With `near_us`, the answer has typical spans instead: spans of about this duration. Spans with more complete traces come first.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/traces", tag = "traces",
     params(
         QueryParameters,
         ("at_least_us" = Option<u64>, Query, description = "Only spans that took at least this many microseconds."),
+        ("near_us" = Option<u64>, Query, description = "Only spans of about this duration, in microseconds. At most 20 spans. Excludes `order` and `cursor`."),
         ("cursor" = Option<String>, Query, description = "`next` of the previous page of the same query. A page has at most 500 spans."),
     ),
     responses((status = 200, body = Spans), Refused<(Viewer, RunsQuery)>),
@@ -143,6 +143,9 @@ pub(super) async fn search(
     Viewer(member): Viewer,
     QueryString(mut ask): QueryString,
 ) -> Result<Json<Spans>, Problem> {
+    if let Some(near) = ask.near_us {
+        return Ok(Json(typical(&app, &member, ask, near).await?));
+    }
     let first = match ask.order.take().as_deref() {
         None | Some("-start") => First::Latest,
         Some("-duration_us") => First::Slowest,
@@ -163,6 +166,7 @@ pub(super) async fn search(
             .transpose()?,
         limit: limit + 1,
     };
+    let _turn = turn(&app, &member.actor).await?;
     let mut spans = found(&app, &member, ask, search).await?;
     let more = shortened(&mut spans, limit);
     let last = spans.last().filter(|_| more);
@@ -171,6 +175,65 @@ pub(super) async fn search(
         spans: spans.into_iter().map(SpanBody::from).collect(),
         more,
     }))
+}
+
+/// Returns spans of about a duration. Spans with more complete traces come first.
+async fn typical(app: &App, member: &Member, ask: NamedQuery, near: i64) -> Result<Spans, Problem> {
+    if ask.order.is_some() || ask.cursor.is_some() {
+        return Err(Problem::invalid_question(
+            "`near_us` excludes `order` and `cursor`",
+        ));
+    }
+    let limit = ask.limit.unwrap_or(MOST_NEAR).min(MOST_NEAR);
+    let search = Search {
+        at_least_us: ask.at_least_us.unwrap_or_default(),
+        first: First::Near(near),
+        after: None,
+        limit: CANDIDATES,
+    };
+    let _turn = turn(app, &member.actor).await?;
+    let mut spans = found(app, member, ask, search).await?;
+    let sizes = sizes(app, member, &spans).await?;
+    spans.sort_by(|one, other| {
+        let (one, other) = (rank(one, near, &sizes), rank(other, near, &sizes));
+        one.partial_cmp(&other).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    shortened(&mut spans, limit);
+    let spans = spans.into_iter().map(|span| {
+        let size = sizes.get(&span.trace_id).map(|size| size.spans);
+        SpanBody {
+            trace_spans: size,
+            ..SpanBody::from(span)
+        }
+    });
+    Ok(Spans {
+        spans: spans.collect(),
+        more: false,
+        next: None,
+    })
+}
+
+async fn sizes(
+    app: &App,
+    member: &Member,
+    spans: &[StoredSpan],
+) -> Result<HashMap<Uuid, TraceSize>, Problem> {
+    let traces: Vec<Uuid> = spans.iter().map(|span| span.trace_id).collect();
+    let sizes = app.clickhouse.trace_sizes(&member.project, &traces).await?;
+    Ok(sizes
+        .into_iter()
+        .map(|size| (size.trace_id, size))
+        .collect())
+}
+
+/// Returns the sort key of a typical span: about the same duration first, then the more complete trace, then the nearest duration.
+fn rank(span: &StoredSpan, near: i64, sizes: &HashMap<Uuid, TraceSize>) -> (bool, f64, f64) {
+    let lowest = sizes
+        .get(&span.trace_id)
+        .map_or(1.0, |size| size.lowest_rate);
+    #[expect(clippy::cast_precision_loss, reason = "microseconds of a span")]
+    let (distance, near) = ((span.duration_us as f64 - near as f64).abs(), near as f64);
+    (distance > NEARLY * near, lowest, distance)
 }
 
 /// Truncates a list. Returns whether it was longer.
@@ -208,6 +271,8 @@ fn place(first: First, cursor: &str) -> Result<SpanPlace, Problem> {
         let known = match first {
             First::Latest => (0..4_102_444_800_000_000).contains(&key),
             First::Slowest => key >= 0,
+            // This order has no pages.
+            First::Near(_) => false,
         };
         (known && parts.next().is_none()).then_some(place)
     };
@@ -222,10 +287,12 @@ const fn letter(first: First) -> char {
     match first {
         First::Latest => 's',
         First::Slowest => 'd',
+        First::Near(_) => 'n',
     }
 }
 
-async fn found(
+/// Returns the spans of a search. The caller must have a turn.
+pub(super) async fn found(
     app: &App,
     member: &Member,
     mut ask: NamedQuery,
@@ -233,7 +300,6 @@ async fn found(
 ) -> Result<Vec<StoredSpan>, Problem> {
     ask.measures = vec!["count".to_owned()];
     let reading = ask.single(&member.project, "spans", app.clock.now())?;
-    let _turn = turn(app, &member.actor).await?;
     let (spans, _) = app.clickhouse.spans(&reading, search).await?;
     Ok(spans)
 }
@@ -288,77 +354,4 @@ pub(super) async fn chrome(
         &name,
         chrome_trace(&spans).to_string(),
     ))
-}
-
-/// Returns the calls inside the latest spans with a name.
-///
-/// `name` is the name of the spans; the other filters select among them. With a base, the answer has the calls inside the spans of the base, too. A
-/// base of another version requires `app_version`.
-#[utoipa::path(
-    get, path = "/api/v1/projects/{project}/spans/inside", tag = "traces",
-    operation_id = "inside",
-    params(QueryParameters),
-    responses((status = 200, body = InsideBody), Refused<(Viewer, RunsQuery)>),
-)]
-pub(super) async fn inside_span(
-    State(app): State<Arc<App>>,
-    Viewer(member): Viewer,
-    QueryString(ask): QueryString,
-) -> Result<Json<InsideBody>, Problem> {
-    let named = ask.filters.iter().find(|(name, _)| name == "name");
-    let name = named.map(|(_, value)| value.clone());
-    let name = name.ok_or_else(|| {
-        Problem::invalid_question("set `name` to the name of the spans to look into")
-    })?;
-    let (head, base) = ask.sides()?;
-    let head = looked_into(&app, &member, &name, head).await?;
-    let Some(base) = base else {
-        return Ok(Json(InsideBody {
-            spans: head.spans,
-            total_us: head.total_us,
-            base_spans: None,
-            base_total_us: None,
-            rows: head.rows,
-        }));
-    };
-    let base = looked_into(&app, &member, &name, base).await?;
-    Ok(Json(InsideBody {
-        spans: head.spans,
-        total_us: head.total_us,
-        base_spans: Some(base.spans),
-        base_total_us: Some(base.total_us),
-        rows: beside(head, base).rows,
-    }))
-}
-
-/// Returns the calls inside the latest spans that match the filters.
-async fn looked_into(
-    app: &App,
-    member: &Member,
-    name: &str,
-    ask: NamedQuery,
-) -> Result<Inside, Problem> {
-    let search = Search {
-        at_least_us: ask.at_least_us.unwrap_or_default(),
-        first: First::Latest,
-        after: None,
-        limit: ask.limit.unwrap_or(LOOKED_INTO).min(LOOKED_INTO),
-    };
-    let roots = found(app, member, ask, search).await?;
-    let mut traces: Vec<Uuid> = roots.iter().map(|span| span.trace_id).collect();
-    traces.sort_unstable();
-    traces.dedup();
-    let _turn = turn(app, &member.actor).await?;
-    let (mut spans, _) = app
-        .clickhouse
-        .spans_of_traces(&member.project, &traces, MOST_INSIDE)
-        .await?;
-    // Skip other spans with the name in the same traces, which the filters exclude: they have another version, page or time.
-    spans.retain(|span| {
-        span.name != name
-            || roots
-                .iter()
-                .any(|root| root.trace_id == span.trace_id && root.span_id == span.span_id)
-    });
-    Ok(inside(name, &spans))
 }

@@ -110,9 +110,10 @@ fn secured(mut response: Response) -> Response {
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "same-origin"),
+        // A page may pass a file to a window that it opens, such as a trace viewer. A window that opens a page has no access to the page.
         (
             HeaderName::from_static("cross-origin-opener-policy"),
-            "same-origin",
+            "same-origin-allow-popups",
         ),
     ] {
         headers.insert(name, HeaderValue::from_static(value));

@@ -131,7 +131,8 @@ impl<'c> Checks<'c> {
         *time = received_at.shifted(-age.clamp(-30 * DAY_US, 30 * DAY_US));
     }
 
-    /// Corrects a natural day and rejects one that is too old or ahead. Time zones allow two days more than for times.
+    /// Corrects a natural day, and rejects a day that is too old or too far ahead. Because of time zones, the limits are two days wider than
+    /// for times.
     pub(super) fn day(&self, day: &mut unjank_protocol::Day) -> Result<(), Reject> {
         let sent = *day;
         let noon = i64::from(day.as_days())
@@ -241,6 +242,7 @@ impl<'c> Checks<'c> {
             &mut resource.app_id,
             &mut resource.app_version,
             &mut resource.channel,
+            &mut resource.mode,
             &mut resource.os_name,
             &mut resource.os_version,
             &mut resource.device_model,

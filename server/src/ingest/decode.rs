@@ -70,7 +70,7 @@ enum Stop {
     Json(serde_json::Error),
 }
 
-/// The state of one pass: what it has read, and the limits.
+/// The state of one pass: the decoded data, and the limits.
 struct Decoder<'l> {
     limits: &'l Limits,
     form: Form,

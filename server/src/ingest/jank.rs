@@ -1,6 +1,6 @@
 //! `janks`: blocked main loops; and the rows of `stacks` and `stack_classes` for their stacks.
 //!
-//! Janks are many and their stacks are few: a jank row holds the hash of its stack, and each distinct stack is stored once, with its class.
+//! Many janks share few stacks: a jank row has the hash of its stack, and each distinct stack is stored once, with its class.
 //! A change of the rules rewrites classes, never janks.
 
 use std::collections::HashSet;
@@ -28,6 +28,7 @@ impl Event for Jank<'_> {
         checks.sample_rate(self.sample_rate)?;
         checks.text(&mut self.page);
         checks.text(&mut self.thread);
+        checks.text(&mut self.stack_missing);
         check_stack(checks, &mut self.stack)?;
         checks.list(&mut self.samples);
         for sample in &mut self.samples {
@@ -44,6 +45,7 @@ impl Event for Jank<'_> {
     fn filter_texts(&mut self, filter: &mut TextFilter<'_>) {
         filter.name(Dimension::Page, &mut self.page);
         filter.text(&mut self.thread);
+        filter.text(&mut self.stack_missing);
         for line in &mut self.run_log {
             filter.text(&mut line.message);
         }
@@ -71,6 +73,7 @@ impl Event for Jank<'_> {
         frame.symbols("kind", janks.iter().map(|jank| jank.kind.as_str()));
         frame.times("start", janks.iter().map(|jank| jank.start));
         frame.millis("duration_ms", janks.iter().map(|jank| jank.duration_ms));
+        frame.symbols("ended", janks.iter().map(|jank| jank.ended.as_str()));
         frame.symbols("thread", janks.iter().map(|jank| jank.thread.as_str()));
         frame.flags("foreground", janks.iter().map(|jank| jank.foreground));
         frame.u32s(
@@ -88,6 +91,10 @@ impl Event for Jank<'_> {
         frame.u64s(
             "stack_hash",
             janks.iter().map(|jank| stack_hash(&jank.stack)),
+        );
+        frame.strings(
+            "stack_missing",
+            janks.iter().map(|jank| jank.stack_missing.as_str()),
         );
         let counts = || janks.iter().map(|jank| jank.samples.len());
         let samples = || janks.iter().flat_map(|jank| &jank.samples);
@@ -151,7 +158,7 @@ pub(super) fn stacks<'j>(jank: &'j Jank<'j>) -> impl Iterator<Item = &'j Vec<Fra
     all.filter(|frames| !frames.is_empty())
 }
 
-/// The same, to be changed in place.
+/// All stacks of a jank, mutable.
 pub(super) fn stacks_mut<'j, 'a>(
     jank: &'j mut Jank<'a>,
 ) -> impl Iterator<Item = &'j mut Vec<Frame<'a>>> {
@@ -172,17 +179,17 @@ pub(super) struct NewStacks {
 }
 
 /// Writes the rows of new stacks and of their classes.
-pub(super) fn stack_rows(
+pub(super) fn stack_rows<'j>(
     record: &mut RecordBuilder,
     envelope: &Envelope<'_>,
-    janks: &[Jank<'_>],
+    all: impl Iterator<Item = &'j [Frame<'j>]>,
     context: &Context<'_>,
 ) -> NewStacks {
     let rules = context.rules.id();
     let mut keys = HashSet::new();
     let (mut stacks, mut waiting) = (Vec::new(), Vec::new());
     let end = Instant::now() + LONGEST;
-    for frames in janks.iter().flat_map(self::stacks) {
+    for frames in all {
         let hash = stack_hash(frames);
         let key = context.stack_key(hash);
         if !context.recent_stacks.contains(key) && keys.insert(key) {

@@ -21,7 +21,7 @@ impl Event for Metric<'_> {
         if self.count == Some(0) {
             return Err(Reject::new(
                 "count_out_of_range",
-                "`count` is 0: a sample stands for at least one value",
+                "`count` is 0: a sample represents at least one value",
             ));
         }
         checks.text(&mut self.name);
@@ -52,7 +52,7 @@ impl Event for Metric<'_> {
         frame.symbols("name", metrics.iter().map(|metric| metric.name.as_str()));
         frame.times("time", metrics.iter().map(|metric| metric.time));
         frame.f64s("value", metrics.iter().map(|metric| metric.value));
-        // A single sample is its own least and greatest value.
+        // A single sample is its own minimum and maximum.
         frame.f64s(
             "min",
             metrics

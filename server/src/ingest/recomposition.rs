@@ -1,4 +1,4 @@
-//! `recompositions`: UI functions redrawn.
+//! `recompositions`: how often UI functions are redrawn.
 
 use unjank_protocol::{Recomposition, Signal};
 

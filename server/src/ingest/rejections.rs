@@ -60,7 +60,7 @@ impl Rejections {
         &self.counts
     }
 
-    /// The rejected events for the receipt: those that it lists, in order, and the number of the others.
+    /// Returns the rejected events that the receipt lists, in order, and the number of the others.
     pub(super) fn for_receipt(mut self) -> (Vec<Rejected>, Vec<RejectedUnlisted>) {
         self.listed.sort_by_key(|one| (one.signal, one.index));
         (self.listed, self.unlisted)

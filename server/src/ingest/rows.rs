@@ -54,6 +54,7 @@ impl<'e> Envelope<'e> {
         frame.same_text(Kind::Sym, "app_version", &resource.app_version);
         frame.same(Kind::U64, "build", resource.build.to_le_bytes());
         frame.same_text(Kind::Sym, "channel", &resource.channel);
+        frame.same_text(Kind::Sym, "mode", &resource.mode);
         frame.same_text(Kind::Sym, "os_name", &resource.os_name);
         frame.same_text(Kind::Sym, "os_version", &resource.os_version);
         frame.same_text(Kind::Sym, "device_model", &resource.device_model);
@@ -132,7 +133,7 @@ pub(super) trait Columns {
     fn times(&mut self, name: &str, values: impl Iterator<Item = Timestamp>);
     /// Milliseconds that were checked to be within 0 to 24 h.
     fn millis(&mut self, name: &str, values: impl Iterator<Item = i64>);
-    /// The same, where some are missing.
+    /// Milliseconds of which some are missing.
     fn optional_millis(&mut self, name: &str, values: impl Iterator<Item = Option<i64>> + Clone);
     fn networks(&mut self, values: impl Iterator<Item = Network>);
 }

@@ -1,4 +1,4 @@
-//! What a project scrubs: the built-in rules, unless they are off, and rules of its own.
+//! The scrubbing rules of a project: the built-in rules, unless they are off, and its own rules.
 
 pub(super) mod built_in;
 
@@ -13,23 +13,23 @@ use self::built_in::{Found, Kind};
 use crate::expressions::{ExpressionError, Expressions};
 use crate::fingerprint::fingerprint;
 
-/// Rules of a project.
+/// Maximum number of rules of a project.
 const MOST_RULES: usize = 20;
 const MOST_PATTERN_CHARS: usize = 500;
 const MOST_ATTRIBUTES: usize = 100;
 const MOST_NAME_BYTES: usize = 128;
-/// Memory of all patterns of a project, compiled.
+/// Maximum memory of all compiled patterns of a project, in bytes.
 const BUDGET: usize = 64 << 10;
-/// A text in which a rule finds more than this is replaced as a whole. Otherwise a long text could take very long, and become longer.
+/// A text with more matches of a rule is replaced as a whole. Otherwise it could take very long, and become longer.
 const MOST_MATCHES: usize = 8;
-/// A text does not grow beyond this.
+/// Replacements do not make a text longer than this, unless it is longer already.
 const MOST_BYTES: usize = 1_024;
-/// Bytes of a batch times rules. More takes longer than a request may take others' time.
+/// The bytes of a batch multiplied by the number of rules. Above this product, scrubbing would delay other requests.
 const QUICK: usize = 128 << 10;
-/// Larger patterns may take longer for a batch than others should wait.
+/// Patterns with more compiled memory than this may delay other requests.
 const SLOW: usize = 8 << 10;
 
-/// What is scrubbed in the texts of a project before they are stored.
+/// The rules by which texts of a project are scrubbed before they are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(as = Scrubbing)]
@@ -40,7 +40,7 @@ pub struct ScrubbingDocument {
     #[schema(max_items = 20)]
     #[serde(deserialize_with = "objects")]
     pub rules: Vec<ScrubbingRule>,
-    /// Names of attributes whose values are replaced by `[secret]`, in whatever case. At most 100.
+    /// Names of attributes, ignoring case, whose values are replaced by `[secret]`. At most 100.
     #[schema(max_items = 100)]
     pub secret_attributes: Vec<String>,
     /// Names of attributes whose values are stored as they are. At most 100.
@@ -48,7 +48,7 @@ pub struct ScrubbingDocument {
     pub plain_attributes: Vec<String>,
 }
 
-/// A list of objects, none of them written as a list of its values.
+/// Reads a list of objects. Refuses an object that is written as an array of its values.
 fn objects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ScrubbingRule>, D::Error> {
     let objects = Vec::<Map<String, Value>>::deserialize(deserializer)?;
     let rules = objects
@@ -59,7 +59,7 @@ fn objects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ScrubbingRu
         .map_err(serde::de::Error::custom)
 }
 
-/// What a pattern finds is replaced by the name in brackets.
+/// Replaces each match of a pattern by the name in brackets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScrubbingRule {
@@ -67,7 +67,7 @@ pub struct ScrubbingRule {
     #[schema(pattern = "^[a-z0-9_]{1,32}$")]
     pub name: String,
     /// A regular expression of at most 500 characters, in the syntax of the Rust crate `regex`. It must not match an empty text. `[0-9]` takes
-    /// less room than `\d`.
+    /// less memory than `\d`.
     #[schema(min_length = 1, max_length = 500)]
     pub pattern: String,
 }
@@ -83,7 +83,7 @@ impl Default for ScrubbingDocument {
     }
 }
 
-/// What is wrong with a document.
+/// Why a document is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ScrubbingError {
     #[error("there are at most {0} {1}")]
@@ -102,7 +102,7 @@ pub enum ScrubbingError {
     Both(String),
 }
 
-/// A document, ready to be used.
+/// A compiled document.
 #[derive(Debug, Default)]
 pub struct Scrubbing {
     document: ScrubbingDocument,
@@ -162,7 +162,7 @@ impl Scrubbing {
         &self.document
     }
 
-    /// Tells documents apart; 0 for the default.
+    /// Identifies the document. 0 for the default.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
@@ -174,7 +174,7 @@ impl Scrubbing {
         self.is_slow || self.rules.len().saturating_mul(bytes) > QUICK
     }
 
-    /// The text without what is private in it, if there is any.
+    /// Returns the text without its private data, or `None` if it has none.
     pub(super) fn text(&self, text: &str) -> Option<(String, Found)> {
         let mut found = Found::default();
         let mut own = Cow::Borrowed(text);
@@ -201,7 +201,7 @@ impl Scrubbing {
         }
     }
 
-    /// The same of an attribute's value.
+    /// Returns the value of an attribute without its private data, or `None` if it has none.
     pub(super) fn attribute(&self, name: &str, value: &str) -> Option<(String, Found)> {
         let names = |names: &[String]| names.iter().any(|one| one.eq_ignore_ascii_case(name));
         let document = &self.document;
@@ -217,7 +217,7 @@ impl Scrubbing {
         self.text(value)
     }
 
-    /// What a stored text becomes, if it changes. `attribute`: the name of the attribute that has it, or nothing.
+    /// Scrubs a stored text. Returns `None` if the text does not change. `attribute` is the name of the text's attribute, or empty.
     #[must_use]
     pub fn try_on(&self, attribute: &str, text: &str) -> Option<String> {
         let scrubbed = match attribute {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_adds_rules_and_takes_built_in_ones_away() {
+    fn a_project_adds_rules_and_turns_off_built_in_ones() {
         let own = scrubbing(serde_json::json!({
             "rules": [{"name": "customer", "pattern": "CU-[0-9]{4}"}],
             "secret_attributes": ["Nickname"], "plain_attributes": ["order"],
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_with_a_reason() {
+    fn invalid_documents_are_refused_with_a_reason() {
         for (name, pattern, reason) in [
             ("a", "(", "is not a regular expression"),
             ("a", r"\w{40}", "too large"),

@@ -1,4 +1,4 @@
-//! `sdk_health`: what the SDK itself cost and lost.
+//! `sdk_health`: the overhead of the SDK, and the events that it lost.
 
 use unjank_protocol::{SdkHealth, Signal};
 

@@ -1,8 +1,9 @@
-//! `spans`: the time between two marks in the code.
+//! `spans`: the time between two points in the code.
 
 use unjank_protocol::{Signal, Span, Text};
 
 use super::check::{Checks, Event, Reject};
+use super::functions;
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
 use crate::recent::Dimension;
@@ -32,6 +33,7 @@ impl Event for Span<'_> {
     }
 
     fn filter_texts(&mut self, filter: &mut TextFilter<'_>) {
+        functions::set_key(self, filter);
         filter.name(Dimension::SpanName, &mut self.name);
         filter.name(Dimension::Page, &mut self.page);
         filter.text(&mut self.thread);

@@ -25,7 +25,7 @@ impl SignalTally {
     }
 }
 
-/// What became of the events of one batch.
+/// The outcomes of the events of one batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally([SignalTally; Signal::ALL.len()]);
 

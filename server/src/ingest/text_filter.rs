@@ -73,10 +73,18 @@ impl<'f> TextFilter<'f> {
             return;
         }
         self.text(name);
-        if !self.names.admits(dimension, name) {
+        if !self.admits(dimension, name) {
             *name = Text::from(OTHER);
+        }
+    }
+
+    /// Whether there is room for a name of a kind. If not, it is counted.
+    pub(super) fn admits(&mut self, dimension: Dimension, name: &str) -> bool {
+        let is_admitted = self.names.admits(dimension, name);
+        if !is_admitted {
             self.count(Outcome::Limited, dimension.as_str());
         }
+        is_admitted
     }
 
     /// Scrubs a text that has no bound.
@@ -108,6 +116,7 @@ impl<'f> TextFilter<'f> {
             (Dimension::App, &mut resource.app_id),
             (Dimension::AppVersion, &mut resource.app_version),
             (Dimension::Channel, &mut resource.channel),
+            (Dimension::Mode, &mut resource.mode),
             (Dimension::OsName, &mut resource.os_name),
             (Dimension::OsVersion, &mut resource.os_version),
             (Dimension::DeviceModel, &mut resource.device_model),

@@ -4,7 +4,7 @@ use prometheus::IntCounterVec;
 
 use super::Maker;
 
-/// What became of a stack that needs symbols, when it arrived.
+/// The outcome of a stack that needs symbols, on its arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackOutcome {
     Readable,

@@ -1,22 +1,28 @@
 //! Resolves the names and values of a query string into a reading whose parts fit together.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use super::period::{LONGEST, Period, grain_of, step_of};
-use crate::clock::{DAY, UnixTime};
+use super::group_filter::{GroupFilter, GroupStatus, groups_wanted};
+use super::period::{DAYS_FROM, LONGEST, Period, grain_of, step_of};
+use super::same_age::FirstSeen;
+use crate::clock::{DAY, HOUR, UnixTime};
 use crate::store::reads::{
     Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Time, Wanted, subject,
 };
 
 const DEFAULT_PERIOD: Duration = Duration::from_secs(7 * 86_400);
 const MOST_DIMENSIONS: usize = 3;
-const MOST_VALUES: usize = 200;
+/// Maximum number of values of a filter.
+pub const MOST_VALUES: usize = 200;
 const MOST_CONTAINS: usize = 20;
+/// Maximum number of dimensions that a query filters by.
+const MOST_FILTERED: usize = 40;
 const MOST_MEASURES: usize = 50;
 const MOST_ROWS: u64 = 1_000;
 const DEFAULT_ROWS: u64 = 50;
 
-/// Why a query is invalid. The text says what is valid.
+/// Why a query is invalid. The text names the valid alternatives.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidQuery(pub String);
@@ -30,6 +36,10 @@ pub struct NamedQuery {
     pub base_from: Option<UnixTime>,
     pub base_to: Option<UnixTime>,
     pub base_version: Option<String>,
+    /// Whether versions are compared at the same age instead of on the same days.
+    pub same_age: bool,
+    /// When the compared versions first appeared, from `KnownVersions`.
+    pub first_seen: Option<FirstSeen>,
     pub by: Vec<String>,
     pub measures: Vec<String>,
     /// A measure. A leading `-` sorts in descending order; `change.` sorts by the change against the base.
@@ -41,12 +51,18 @@ pub struct NamedQuery {
     pub field: Option<String>,
     /// For single spans: the minimum duration.
     pub at_least_us: Option<i64>,
+    /// For single spans: the duration to which the nearest ones are returned.
+    pub near_us: Option<i64>,
     /// For single spans: the position where the previous page ended.
     pub cursor: Option<String>,
     /// Selects by the time of arrival instead of the time of the event. This reads raw rows; their period is not widened.
     pub received: bool,
     /// Does not widen the period to whole hours or days. Finer roll-ups and raw rows cover its ends.
     pub exact: bool,
+    /// For janks: the status of their groups.
+    pub group_status: Option<GroupStatus>,
+    /// The groups with that status. Required if `group_status` is set.
+    pub groups: Option<GroupFilter>,
     /// Names of dimensions with a value. Repeating a name allows each of its values.
     pub filters: Vec<(String, String)>,
 }
@@ -84,8 +100,7 @@ impl NamedQuery {
     }
 
     /// Splits a comparison over single events into two queries: the head and, if there is one, the base.
-    pub fn sides(&self) -> Result<(Self, Option<Self>), InvalidQuery> {
-        let base = self.of_base()?;
+    pub fn sides(&self, now: UnixTime) -> Result<(Self, Option<Self>), InvalidQuery> {
         if self.base_version.is_some()
             && !self.filters.iter().any(|(name, _)| name == "app_version")
         {
@@ -94,21 +109,42 @@ impl NamedQuery {
                     .to_owned(),
             ));
         }
-        Ok((self.without_base(), base))
+        let (span, base) = self.compared(now, false)?;
+        let mut head = self.without_base();
+        if let Some(Base::Version { .. }) = base {
+            (head.from, head.to) = (Some(span.from), Some(span.to));
+        }
+        Ok((head, base.map(|base| self.of_base(&base))))
     }
 
     /// Returns the query for the base only.
-    pub fn of_base(&self) -> Result<Option<Self>, InvalidQuery> {
-        let mut base = self.without_base();
-        match self.base()? {
-            None => return Ok(None),
-            Some(Base::Period(span)) => (base.from, base.to) = (Some(span.from), Some(span.to)),
-            Some(Base::Version(version)) => {
-                base.filters.retain(|(name, _)| name != "app_version");
-                base.filters.push(("app_version".to_owned(), version));
-            }
+    #[must_use]
+    pub fn of_base(&self, base: &Base) -> Self {
+        let mut asked = self.without_base();
+        let span = base.span();
+        (asked.from, asked.to) = (Some(span.from), Some(span.to));
+        if let Base::Version { name, .. } = base {
+            asked.filters.retain(|(name, _)| name != "app_version");
+            asked.filters.push(("app_version".to_owned(), name.clone()));
         }
-        Ok(Some(base))
+        asked
+    }
+
+    /// Returns the value of a filter if the filter allows exactly one.
+    #[must_use]
+    pub fn only(&self, name: &str) -> Option<&str> {
+        let mut values = self.filters.iter().filter(|(of, _)| of == name);
+        match (values.next(), values.next()) {
+            (Some((_, value)), None) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the filters allow a value of a dimension.
+    #[must_use]
+    pub fn may_have(&self, name: &str, value: &str) -> bool {
+        let mut values = self.filters.iter().filter(|(of, _)| of == name);
+        values.clone().next().is_none() || values.any(|(_, one)| one == value)
     }
 
     /// Returns the query without its base.
@@ -133,7 +169,7 @@ impl NamedQuery {
                 "a series may have at most one dimension in `by`".to_owned(),
             ));
         }
-        if self.base()?.is_some() {
+        if self.base_from.is_some() || self.base_to.is_some() || self.base_version.is_some() {
             return Err(InvalidQuery(
                 "a series cannot have a base: query each side separately".to_owned(),
             ));
@@ -151,12 +187,13 @@ impl NamedQuery {
         let Some(subject) = subject(about) else {
             return Err(InvalidQuery(format!("there is no signal `{about}`")));
         };
+        let (span, base) = self.compared(now, subject.is_by_day())?;
         let mut reading = Reading {
             project: project.to_owned(),
             subject,
             grain: Grain::Raw,
-            span: self.span(now)?,
-            base: self.base_of(subject)?,
+            span,
+            base,
             by: self.dimensions(subject)?,
             filters: self.filters(subject)?,
             measures: self.measures(subject)?,
@@ -164,8 +201,11 @@ impl NamedQuery {
             received: self.received,
             exact: false,
         };
+        if let Some(Base::Version { .. }) = reading.base {
+            dimension(subject, "app_version")?;
+        }
         // Compared periods keep their lengths: a widened period would contain more events than the other.
-        let exact = self.exact || matches!(reading.base, Some(Base::Period(_)));
+        let exact = self.exact || self.base_from.is_some();
         reading.exact = exact && !in_steps && matches!(subject.time, Time::Instant(_));
         if self.received && subject.arrival().is_none() {
             return Err(InvalidQuery(format!(
@@ -179,7 +219,7 @@ impl NamedQuery {
             reading
                 .filters
                 .iter()
-                .filter(|filter| filter.dimension.name == lead)
+                .filter(|filter| filter.dimension.name() == lead)
                 .any(|filter| matches!(&filter.wanted, Wanted::OneOf(values) if values.len() == 1))
         });
         let step_s = step_of(reading.span, subject.is_by_day(), of_one);
@@ -188,8 +228,10 @@ impl NamedQuery {
         }
         if !reading.exact {
             reading.span = Period(reading.span).aligned(reading.grain);
-            if let Some(Base::Period(base)) = &mut reading.base {
-                *base = Period(*base).before(reading.grain);
+            match &mut reading.base {
+                Some(Base::Period(base)) => *base = Period(*base).before(reading.grain),
+                Some(Base::Version { span, .. }) => *span = Period(*span).aligned(reading.grain),
+                None => {}
             }
         }
         check_overlap(&reading)?;
@@ -207,25 +249,47 @@ impl NamedQuery {
         span("from", "to", self.from.unwrap_or(to - DEFAULT_PERIOD), to)
     }
 
-    fn base(&self) -> Result<Option<Base>, InvalidQuery> {
-        match (self.base_from, self.base_to, &self.base_version) {
-            (None, None, None) => Ok(None),
-            (None, None, Some(version)) => Ok(Some(Base::Version(version.clone()))),
-            (Some(from), Some(to), None) => {
-                Ok(Some(Base::Period(span("base_from", "base_to", from, to)?)))
+    /// Returns the period and its base. Compares versions at the same age if their ages are known. These periods have whole days or hours,
+    /// so that all signals of a screen have the same periods.
+    fn compared(&self, now: UnixTime, by_day: bool) -> Result<(Span, Option<Base>), InvalidQuery> {
+        let of_head = self.span(now)?;
+        let base = match (self.base_from, self.base_to) {
+            (None, None) => None,
+            (Some(from), Some(to)) => Some(span("base_from", "base_to", from, to)?),
+            _ => {
+                return Err(InvalidQuery(
+                    "set both `base_from` and `base_to`".to_owned(),
+                ));
             }
-            _ => Err(InvalidQuery(
-                "set either `base_app_version`, or both `base_from` and `base_to`".to_owned(),
-            )),
+        };
+        let Some(name) = self.base_version.clone() else {
+            return Ok((of_head, base.map(Base::Period)));
+        };
+        let version = |span| Some(Base::Version { name, span });
+        if let Some(base) = base {
+            return Ok((of_head, version(base)));
         }
-    }
-
-    fn base_of(&self, subject: &'static Subject) -> Result<Option<Base>, InvalidQuery> {
-        let base = self.base()?;
-        if let Some(Base::Version(_)) = base {
-            dimension(subject, "app_version")?;
-        }
-        Ok(base)
+        let unit = if by_day || Period(of_head).length() >= DAYS_FROM {
+            DAY
+        } else {
+            HOUR
+        };
+        let whole = Span {
+            from: of_head.from.floor(unit),
+            to: of_head.to.ceil(unit),
+        };
+        let seen = self.first_seen.map(|seen| seen.floor(unit));
+        let lived = |span| seen.and_then(|seen| seen.periods(span, now.ceil(unit)));
+        // The base has whole units, so the head must not end with an unfinished one. A version younger than a unit has only that one.
+        let over = Span {
+            to: whole.to.min(now.floor(unit)),
+            ..whole
+        };
+        let periods = lived(over).or_else(|| lived(whole));
+        Ok(match periods {
+            Some(periods) => (periods.head, version(periods.base)),
+            None => (of_head, version(of_head)),
+        })
     }
 
     fn limit(&self) -> Result<u64, InvalidQuery> {
@@ -236,19 +300,22 @@ impl NamedQuery {
         }
     }
 
-    fn dimensions(
-        &self,
-        subject: &'static Subject,
-    ) -> Result<Vec<&'static Dimension>, InvalidQuery> {
+    fn dimensions(&self, subject: &'static Subject) -> Result<Vec<Dimension>, InvalidQuery> {
         if self.by.len() > MOST_DIMENSIONS {
             return Err(InvalidQuery(format!(
                 "`by` may appear at most {MOST_DIMENSIONS} times"
             )));
         }
-        self.by
-            .iter()
-            .map(|name| dimension(subject, name))
-            .collect()
+        let by = self.by.iter().map(|name| {
+            let dimension = dimension(subject, name)?;
+            if dimension.is_filter_only() {
+                return Err(InvalidQuery(format!(
+                    "`{name}` is a filter: groups by it are not available"
+                )));
+            }
+            Ok(dimension)
+        });
+        by.collect()
     }
 
     fn measures(&self, subject: &'static Subject) -> Result<Vec<&'static Measure>, InvalidQuery> {
@@ -273,11 +340,17 @@ impl NamedQuery {
                 "`contains.` filters may appear at most {MOST_CONTAINS} times"
             )));
         }
+        let names: HashSet<&str> = self.filters.iter().map(|(name, _)| name.as_str()).collect();
+        if names.len() > MOST_FILTERED {
+            return Err(InvalidQuery(format!(
+                "at most {MOST_FILTERED} different filters may appear"
+            )));
+        }
         let mut filters: Vec<Filter> = Vec::new();
         for (name, value) in &self.filters {
             if let Some(name) = name.strip_prefix("contains.") {
                 filters.push(Filter {
-                    dimension: dimension(subject, name)?,
+                    dimension: searchable(subject, name)?,
                     wanted: Wanted::Contains(value.clone()),
                 });
                 continue;
@@ -286,7 +359,7 @@ impl NamedQuery {
             let known = filters
                 .iter_mut()
                 .find_map(|filter| match &mut filter.wanted {
-                    Wanted::OneOf(values) if filter.dimension.name == dimension.name => {
+                    Wanted::OneOf(values) if filter.dimension.name() == dimension.name() => {
                         Some(values)
                     }
                     _ => None,
@@ -303,6 +376,10 @@ impl NamedQuery {
                     wanted: Wanted::OneOf(vec![value.clone()]),
                 }),
             }
+        }
+        if let Some(wanted) = groups_wanted(self.group_status, self.groups.as_ref())? {
+            let dimension = dimension(subject, "group_id")?;
+            filters.push(Filter { dimension, wanted });
         }
         Ok(filters)
     }
@@ -384,13 +461,24 @@ fn check_overlap(reading: &Reading) -> Result<(), InvalidQuery> {
     }
 }
 
-fn dimension(subject: &'static Subject, name: &str) -> Result<&'static Dimension, InvalidQuery> {
+/// Returns the dimension of a `contains.` filter.
+fn searchable(subject: &'static Subject, name: &str) -> Result<Dimension, InvalidQuery> {
+    let dimension = dimension(subject, name)?;
+    if dimension.is_filter_only() {
+        return Err(InvalidQuery(format!(
+            "`contains.{name}` is not available: filter by whole values of `{name}`"
+        )));
+    }
+    Ok(dimension)
+}
+
+fn dimension(subject: &'static Subject, name: &str) -> Result<Dimension, InvalidQuery> {
     subject.dimension(name).ok_or_else(|| {
         let own = subject
             .dimensions
             .iter()
             .chain(subject.common())
-            .map(|one| one.name);
+            .map(Dimension::name);
         InvalidQuery(format!(
             "{} have no dimension `{name}`: they have {}",
             subject.name,

@@ -6,8 +6,8 @@ use crate::clock::{DAY, HOUR};
 use crate::store::reads::{Grain, Kept, Reading, Span};
 
 /// Minimum length of a period that is read from daily roll-ups: hourly roll-ups would have too many rows.
-const DAYS_FROM: Duration = Duration::from_secs(3 * 86_400);
-/// Maximum length at which one value of a roll-up's leading dimension is shown by the hour. The sort order of the roll-up makes
+pub(super) const DAYS_FROM: Duration = Duration::from_secs(3 * 86_400);
+/// Maximum length of a period in which one value of a roll-up's leading dimension is shown by the hour. The sort order of the roll-up makes
 /// this fast.
 const HOURS_OF_ONE: Duration = Duration::from_secs(10 * 86_400);
 /// Maximum length of a period: longer than any screen needs, and short enough for a query to finish.

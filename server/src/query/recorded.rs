@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{InvalidQuery, NamedQuery, QueryError};
 use crate::clock::UnixTime;
 use crate::stacks::Rules;
-use crate::store::reads::{Reading, StoredFrame, recorded_signals, subject};
+use crate::store::reads::{Dimension, Reading, StoredFrame, recorded_signals, subject};
 use crate::store::{ClickHouse, Failure};
 use crate::test_run::{Collector, TestRun};
 
@@ -61,10 +61,11 @@ pub async fn recorded(
 pub(super) fn check_run_filters(ask: &NamedQuery) -> Result<NamedQuery, InvalidQuery> {
     let common = subject("spans").map_or(&[][..], |spans| spans.common());
     for (name, _) in &ask.filters {
-        if !common.iter().any(|dimension| dimension.name == name) {
-            let names: Vec<_> = common.iter().map(|dimension| dimension.name).collect();
+        let plain = name.strip_prefix("contains.").unwrap_or(name);
+        if !common.iter().any(|dimension| dimension.name() == plain) {
+            let names: Vec<_> = common.iter().map(Dimension::name).collect();
             return Err(InvalidQuery(format!(
-                "a report cannot be filtered by `{name}`: use one of {}",
+                "not every signal can be filtered by `{name}`: use one of {}",
                 names.join(", ")
             )));
         }

@@ -21,7 +21,7 @@ struct Question {
     by: &'static str,
     only: Option<(&'static str, &'static str)>,
     count: &'static str,
-    /// Name of the measure, the metric it stands for, and the factor between them.
+    /// The name of the measure, the corresponding metric, and the factor between them.
     measures: &'static [(&'static str, Quantity, Statistic, f64)],
 }
 

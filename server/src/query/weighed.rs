@@ -36,8 +36,8 @@ impl Weighed {
         ask.by = vec!["stack_hash".to_owned()];
         ask.measures = ["sum_ms", "count", "installs"].map(str::to_owned).to_vec();
         ask.order = Some("-sum_ms".to_owned());
-        let base = ask.of_base()?;
         let mut asked = ask.table(project, "janks", now)?;
+        let base = asked.reading.base.as_ref().map(|base| ask.of_base(base));
         asked.limit = ask.limit.unwrap_or(MOST_STACKS).min(MOST_STACKS);
         let (rows, _) = clickhouse
             .read_table(&asked.reading, asked.sort, asked.limit)

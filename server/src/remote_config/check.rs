@@ -52,6 +52,12 @@ impl Check<'_> {
             }
             (Shape::Text, Value::String(text)) => self.text(text, path),
             (Shape::Regex, Value::String(text)) => self.regex(text, path),
+            (Shape::OneOf(names), Value::String(text)) => {
+                if !names.contains(&text.as_str()) {
+                    let message = format!("is {text:?}; must be one of {}", names.join(", "));
+                    self.fault(path, FaultCode::UnknownName, message);
+                }
+            }
             (
                 Shape::List {
                     of,
@@ -192,7 +198,7 @@ fn expected(shape: &Shape) -> &'static str {
         Shape::Flag => "true or false",
         Shape::Integer { .. } => "a whole number",
         Shape::Share => "a number from 0 to 1",
-        Shape::Text => "text",
+        Shape::Text | Shape::OneOf(_) => "text",
         Shape::Regex => "text, a regular expression",
         Shape::List { .. } => "a list",
         Shape::Map { .. } | Shape::Object(_) => "an object",
@@ -211,9 +217,9 @@ fn depth(value: &Value) -> usize {
 /// Returns the name that was probably meant.
 pub(super) fn closest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const ALIKE: f64 = 0.8;
-    let alike = |name: &'a str| (strsim::jaro_winkler(wrong, name), name);
+    let similarity = |name: &'a str| (strsim::jaro_winkler(wrong, name), name);
     let best = names
-        .map(alike)
+        .map(similarity)
         .max_by(|one, other| one.0.total_cmp(&other.0));
     best.filter(|(likeness, _)| *likeness >= ALIKE)
         .map(|(_, name)| name)

@@ -14,7 +14,7 @@ use super::fault::{Fault, FaultCode};
 pub struct Configuration {
     /// The document of `GET /v1/config` without `schema` and `revision`. Omitted keys take their defaults.
     #[serde(default = "empty")]
-    #[schema(schema_with = super::json_schema::base)]
+    #[schema(value_type = Object)]
     pub base: Value,
     /// Overrides, in order. All that match a device are applied, and the last one wins. At most 1,024.
     #[serde(default)]

@@ -3,13 +3,14 @@
 use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use unjank_protocol::JankStrategy;
 use unjank_protocol::config::Document;
 
 use super::fault::{Fault, FaultCode};
 use super::schema::MAX_DOCUMENT_BYTES;
 
 /// The monitors built into every SDK.
-pub(super) const MONITORS: [&str; 3] = ["fps", "cpu", "memory"];
+pub(super) const MONITORS: [&str; 4] = ["fps", "cpu", "memory", "battery"];
 
 /// Reads the document from a JSON value whose shape has been checked, and checks that its values are consistent.
 ///
@@ -40,14 +41,26 @@ pub(super) fn document(value: &Value, path: &str) -> Result<Document, Vec<Fault>
 
 /// Rejects strategies whose stalls do not fit into their period, because those never hold.
 fn strategies(document: &Document, path: &str, faults: &mut Vec<Fault>) {
-    for (index, strategy) in document.jank.strategies.iter().enumerate() {
+    fitting(
+        &document.jank.strategies,
+        &format!("{path}.jank.strategies"),
+        faults,
+    );
+    for (index, one) in document.jank.overrides.iter().enumerate() {
+        let path = format!("{path}.jank.overrides[{index}].strategies");
+        fitting(&one.strategies, &path, faults);
+    }
+}
+
+fn fitting(strategies: &[JankStrategy], path: &str, faults: &mut Vec<Fault>) {
+    for (index, strategy) in strategies.iter().enumerate() {
         let stalls_ms = u64::from(strategy.count) * u64::from(strategy.threshold_ms);
         if strategy.count > 1 && u64::from(strategy.period_ms) < stalls_ms {
             let message = format!(
                 "{} stalls of {} ms do not fit into a period of {} ms",
                 strategy.count, strategy.threshold_ms, strategy.period_ms
             );
-            let path = format!("{path}.jank.strategies[{index}].period_ms");
+            let path = format!("{path}[{index}].period_ms");
             faults.push(Fault::new(path, FaultCode::Inconsistent, message));
         }
     }

@@ -23,6 +23,7 @@ fn other_value(shape: &Shape, current: &Value) -> Value {
         Shape::Integer { min, max } => vec![json!(min), json!(max)],
         Shape::Share => vec![json!(0.25), json!(0.75)],
         Shape::Text | Shape::Regex => vec![json!("some"), json!("other")],
+        Shape::OneOf(names) => names.iter().map(|name| json!(name)).collect(),
         Shape::List { of, .. } => vec![json!([other_value(of, &Value::Null)])],
         Shape::Map { of, .. } => vec![json!({"some": other_value(of, &Value::Null)})],
         Shape::Object(keys) => {

@@ -13,7 +13,7 @@ pub struct Fault {
     pub path: String,
     /// The kind of fault, for programs.
     pub code: FaultCode,
-    /// A description for people: what is wrong and what to do.
+    /// A description for people: the fault, and how to fix it.
     pub message: String,
 }
 

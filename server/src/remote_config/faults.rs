@@ -205,8 +205,41 @@ fn types_and_ranges_of_values_are_checked() {
 }
 
 #[test]
+fn strategies_of_stalls_are_checked_wherever_they_are() {
+    use FaultCode::{Inconsistent, Missing, UnknownName};
+    for (document, path, code, part) in [
+        (
+            json!({"jank": {"strategies": [{"threshold_ms": 300, "count": 5}]}}),
+            ".jank.strategies[0].period_ms",
+            Inconsistent,
+            "do not fit",
+        ),
+        (
+            json!({"jank": {"overrides": [{"page": "Cart", "strategies": [{"threshold_ms": 300, "count": 5, "period_ms": 900}]}]}}),
+            ".jank.overrides[0].strategies[0].period_ms",
+            Inconsistent,
+            "do not fit",
+        ),
+        (
+            json!({"jank": {"overrides": [{"phase": "begin", "strategies": []}]}}),
+            ".jank.overrides[0].phase",
+            UnknownName,
+            "must be one of start, later",
+        ),
+        (
+            json!({"jank": {"overrides": [{"page": "Cart"}]}}),
+            ".jank.overrides[0]",
+            Missing,
+            "strategies",
+        ),
+    ] {
+        assert_wrong(&document, path, code, part);
+    }
+}
+
+#[test]
 fn lists_and_texts_are_checked_for_content_and_consistency() {
-    use FaultCode::{Duplicate, Empty, Inconsistent, InvalidRegex, Missing, TooLarge, UnknownKey};
+    use FaultCode::{Duplicate, Empty, InvalidRegex, Missing, TooLarge, UnknownKey};
     let rate = |rate: Value| json!({"sampling": {"spans": {"overrides": [rate]}}});
     let page = || json!({"page": "A", "api": []});
     let source = json!({"source": "api", "hosts": []});
@@ -235,12 +268,6 @@ fn lists_and_texts_are_checked_for_content_and_consistency() {
             ".tracing.deny[0]",
             TooLarge,
             "256 KiB",
-        ),
-        (
-            json!({"jank": {"strategies": [{"threshold_ms": 300, "count": 5}]}}),
-            ".jank.strategies[0].period_ms",
-            Inconsistent,
-            "do not fit",
         ),
         (
             json!({"monitors": {"fps": {"interval_s": 1}}}),

@@ -59,7 +59,7 @@ impl Resolved {
         variant
     }
 
-    /// Returns every flag by its key: those of the document in order, then the toggles. Keys are unique.
+    /// Returns every flag by its key: first the keys of the document in order, then the toggles. Keys are unique.
     #[must_use]
     pub fn flags(&self) -> Vec<(String, Value)> {
         let mut flags = Vec::new();

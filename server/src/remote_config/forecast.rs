@@ -1,10 +1,10 @@
 //! Forecasts the effect of a proposed configuration on installs seen recently: which overrides match which installs,
 //! and how many events would be sent.
 //!
-//! The number of events that occurred on a device is estimated from those it sent: a sampled event stands for 1 /
+//! The number of events that occurred on a device is estimated from the events it sent: a sampled event represents 1 /
 //! sample rate events (Horvitz–Thompson). With other sampling rates the same events would occur but another share would
 //! be sent: Σ occurred × share. Installs that sent no events of a signal because their share is zero are assumed to
-//! behave like the average of those that did.
+//! behave like the average install that sent some.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl<'c> Forecast<'c> {
         }
     }
 
-    /// Adds the events an install sent of a signal: `sent` events that stand for `happened` events, if they carried a
+    /// Adds the events an install sent of a signal: `sent` events that represent `happened` events, if they carried a
     /// sample rate.
     pub fn volume(
         &mut self,

@@ -6,7 +6,9 @@ use unjank_protocol::{Glob, Signal};
 /// The sampling rates of a document, prepared for lookups.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// The share of sessions that send anything.
+    /// 1 if anything is collected, otherwise 0.
+    enabled: f64,
+    /// The share of sessions that send more than their traffic and losses.
     sessions: f64,
     spans: Vec<(Glob, f64)>,
     other_spans: f64,
@@ -23,11 +25,8 @@ impl Kept {
         let traced = if document.tracing.enabled { 1.0 } else { 0.0 };
         let named = sampling.spans.overrides.iter();
         Self {
-            sessions: if document.enabled {
-                sampling.session_rate
-            } else {
-                0.0
-            },
+            enabled: if document.enabled { 1.0 } else { 0.0 },
+            sessions: sampling.session_rate,
             spans: named
                 .map(|span| (Glob::new(&span.name), span.rate * traced))
                 .collect(),
@@ -42,16 +41,18 @@ impl Kept {
 
     /// Returns the share of events kept, from 0 to 1. Only spans have a `name`.
     pub(super) fn share(&self, signal: Signal, name: &str) -> f64 {
-        let of_session = match signal {
+        let kept = match signal {
             Signal::Spans => self.span(name),
             Signal::FrameWindows => self.frame_windows,
             Signal::Janks => self.janks,
             Signal::PageLoads => self.page_loads,
             Signal::Metrics => self.metrics,
             Signal::Recompositions => self.recompositions,
-            Signal::Traffic | Signal::AppStarts | Signal::SdkHealth | Signal::Other => 1.0,
+            Signal::AppStarts | Signal::Other => 1.0,
+            // Sessions that are sampled out still send these.
+            Signal::Traffic | Signal::SdkHealth => return self.enabled,
         };
-        of_session * self.sessions
+        kept * self.sessions * self.enabled
     }
 
     fn span(&self, name: &str) -> f64 {
@@ -78,6 +79,7 @@ mod tests {
         assert_eq!(kept.share(Signal::Spans, "checkout"), 0.5);
         assert_eq!(kept.share(Signal::Spans, "search"), 0.05);
         assert_eq!(kept.share(Signal::AppStarts, ""), 0.5);
+        assert_eq!(kept.share(Signal::Traffic, ""), 1.0);
     }
 
     #[test]

@@ -39,7 +39,7 @@ fn ids(count: u32) -> impl Iterator<Item = String> {
         .map(|index| uuid::Uuid::from_u128(u128::from(index) * 0x9e37_79b9_7f4a_7c15).to_string())
 }
 
-/// Returns those of `installs` that an override with a percentage selects.
+/// Returns the installs that an override with a percentage selects.
 fn chosen(id: &str, percent: f64, installs: &[String]) -> BTreeSet<String> {
     let configuration = json!({"overrides": [
         {"id": id, "when": {"percentage": {"percent": percent}}, "patch": {"toggles": {"in": true}}}

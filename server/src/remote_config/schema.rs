@@ -1,6 +1,6 @@
 //! Every key of the document and its range, as documented in `unjank_protocol::config`.
 //!
-//! A test compares these keys with those of the type, so that neither changes alone.
+//! A test compares these keys with the keys of the type, so that neither changes alone.
 
 use unjank_protocol::Limits;
 
@@ -26,6 +26,7 @@ pub(super) const DOCUMENT: Shape = Shape::Object(&[
     ),
     key("pages", list(&PAGE, 1_000)),
     key("traffic", TRAFFIC),
+    key("budget", BUDGET),
     key("upload", UPLOAD),
     key(
         "toggles",
@@ -68,6 +69,14 @@ const JANK: Shape = Shape::Object(&[
     key("anr_ms", integer(1_000, 60_000)),
     key("stack_depth", integer(1, 128)),
     key("max_stacks_per_session", integer(0, 1_000)),
+    key("start_ms", integer(0, 600_000)),
+    key("overrides", list(&JANK_OVERRIDE, 16)),
+]);
+
+const JANK_OVERRIDE: Shape = Shape::Object(&[
+    key("page", Shape::Text),
+    key("phase", Shape::OneOf(&["start", "later"])),
+    required("strategies", list(&STRATEGY, 16)),
 ]);
 
 const STRATEGY: Shape = Shape::Object(&[
@@ -95,6 +104,15 @@ const TRAFFIC: Shape = Shape::Object(&[
 const TRAFFIC_SOURCE: Shape = Shape::Object(&[
     required("source", Shape::Text),
     required("hosts", some(&Shape::Text, 100)),
+]);
+
+const BUDGET: Shape = Shape::Object(&[
+    key("spans", integer(0, 1_000_000)),
+    key("metrics", integer(0, 1_000_000)),
+    key("recompositions", integer(0, 1_000_000)),
+    key("frame_windows", integer(0, 1_000_000)),
+    key("page_loads", integer(0, 1_000_000)),
+    key("janks", integer(0, 1_000_000)),
 ]);
 
 const UPLOAD: Shape = Shape::Object(&[

@@ -13,6 +13,8 @@ pub(super) enum Shape {
     Text,
     /// A regular expression.
     Regex,
+    /// One of these names.
+    OneOf(&'static [&'static str]),
     /// A list of values of one shape.
     List {
         of: &'static Self,

@@ -120,8 +120,7 @@ enum Operator {
 impl Requirement {
     /// Parses a requirement.
     ///
-    /// # Errors
-    /// If the text is not a requirement: what is wrong and what to write instead.
+    /// # Errors If the text is not a requirement. The error explains how to write one.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let comparators: Result<Vec<_>, _> = text.split(',').map(comparator).collect();
         comparators.map(|list| Self(list.into()))

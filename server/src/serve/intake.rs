@@ -6,7 +6,7 @@ use unjank_protocol::Limits;
 
 use crate::clock::Clock;
 use crate::config::Serve;
-use crate::control::Access;
+use crate::control::{Access, RefusedKeys};
 use crate::intake::{Intake, LargeBatches, OutcomeCounts};
 use crate::metrics::IngestMetrics;
 use crate::recent::{RecentBatches, RecentNames, RecentStacks};
@@ -55,9 +55,10 @@ pub(super) fn open(settings: &Serve, parts: Parts) -> anyhow::Result<Intake> {
         arrived_stacks: Arc::default(),
         recent_names: RecentNames::new(size(settings.max_names_per_hour)),
         outcome_counts: OutcomeCounts::default(),
+        refused_keys: RefusedKeys::default(),
         log: parts.log,
         metrics: parts.metrics,
-        // Seven eighths of the connections, and half of those for one project.
+        // Seven eighths of the connections. One project may use half of these.
         uploads: Shares::new(uploads, uploads.div_ceil(2)),
         uploads_of_keys: Shares::new(connections, connections * 3 / 8),
         bodies: Shares::new(body_kib, body_kib.div_ceil(2)),

@@ -113,3 +113,15 @@ fn rust_and_cpp_stacks_are_classified() {
     let cpp = "#0  0x01 in _ZN4shop4Cart3payEi (amount=3) at cart.cpp:42\n#1  0x02 in main () at main.cpp:3\n";
     assert_eq!(class(cpp).culprit, "shop::Cart::pay");
 }
+
+#[test]
+fn libraries_of_rust_apps_are_not_blamed() {
+    let json = "   0: <&mut serde_json::de::Deserializer<R> as serde_core::de::Deserializer>::deserialize_struct\n\
+        \x20  1: shop::cart::_::<impl serde_core::de::Deserialize for shop::cart::Cart>::deserialize\n\
+        \x20  2: serde::de::value::from_str\n   3: shop::cart::load\n   4: eframe::native::run::run\n   5: shop::main\n";
+    assert_eq!(title(json), "JSON on main thread in cart::load");
+    let unlisted = "   0: fast_parser::parse\n             at /home/ann/.cargo/registry/src/index-1949cf8c6b5b557f/fast_parser-0.3.1/src/lib.rs:12:9\n\
+        \x20  1: core::ops::function::FnOnce::call_once\n             at /rustc/59807616e/library/core/src/ops/function.rs:250:5\n\
+        \x20  2: shop::cart::load\n             at ./src/cart.rs:7:1\n";
+    assert_eq!(class(unlisted).culprit, "shop::cart::load");
+}

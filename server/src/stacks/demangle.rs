@@ -2,6 +2,7 @@
 //!
 //! Symbols come from devices and are untrusted: the length of both symbol and result is bounded.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 /// Longer symbols are not demangled. The wire format limits strings to 1 KiB.
@@ -9,8 +10,15 @@ const MAX_SYMBOL_BYTES: usize = 2048;
 /// Symbols with a longer result are not demangled: substitutions can expand a few bytes to gigabytes.
 const MAX_NAME_BYTES: usize = 4096;
 
+/// Returns the readable name of a function: demangled if it is mangled, otherwise unchanged. Without the hash of a Rust symbol, which
+/// differs between builds, and without parameters.
+#[must_use]
+pub fn readable_function(function: &str) -> Cow<'_, str> {
+    demangle(function).map_or(Cow::Borrowed(function), Cow::Owned)
+}
+
 /// Returns the readable name of a mangled symbol, or `None` if the symbol is not mangled.
-pub(super) fn demangle(symbol: &str) -> Option<String> {
+fn demangle(symbol: &str) -> Option<String> {
     // Apple's linker prepends another underscore to every name.
     let bare = symbol.strip_prefix('_')?;
     let looks_mangled = ["Z", "R", "_Z", "_R"]
@@ -95,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_symbol_that_expands_exponentially_is_not_demangled() {
-        // Each S<n>_ stands for everything before it: the name doubles with every pair.
+        // Each S<n>_ repeats everything before it, so the name doubles with every pair.
         let mut bomb = String::from("_Z1fSt4pairI");
         bomb.push_str(&"SaIS_IS0_S0_ES1_S1_E".repeat(60));
         assert!(demangle(&bomb).is_none_or(|name| name.len() <= MAX_NAME_BYTES));

@@ -10,7 +10,7 @@ use crate::fingerprint::fingerprint;
 /// as a little-endian u64 followed by the string itself). For each frame, innermost first, the string holds the fields
 /// `class`, `module`, `function`, `file` and `build_id`, each as its length in bytes (u32, little-endian) followed by
 /// its UTF-8; then `line` (i64, little-endian; values below 1 are encoded as 0, since the wire format drops them),
-/// `native` (one byte, 0 or 1); then a byte that tells which of the next two follow (1: `offset`, 2: `column`, 3: both); then `offset`
+/// `native` (one byte, 0 or 1); then a byte that encodes which of the next two follow (1: `offset`, 2: `column`, 3: both); then `offset`
 /// (u64, little-endian) and `column` (u32, little-endian).
 ///
 /// The encoding must never change, because every later version of the program looks stored rows up by this number.

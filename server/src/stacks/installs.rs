@@ -12,7 +12,7 @@ pub struct Installs {
 }
 
 impl Installs {
-    /// The maximum number of hashes worth sending. More have no effect.
+    /// The maximum number of hashes that have an effect.
     pub const MOST: usize = MOST;
 
     /// Creates a set from uniformly distributed hashes: all hashes of the set, or at least its [`Self::MOST`] smallest.

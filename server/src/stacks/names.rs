@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use unjank_protocol::Frame;
 
-use super::demangle::demangle;
+use super::demangle::readable_function;
 
 /// The name shown for a frame without one.
 pub(super) const NAMELESS: &str = "<unknown>";
@@ -19,12 +19,11 @@ pub(super) struct Names<'f> {
 
 impl<'f> Names<'f> {
     pub(super) fn new(frame: &'f Frame<'_>) -> Self {
-        let function = frame.function.as_str();
         Self {
             class: frame.class.as_str(),
             module: frame.module.as_str(),
             file: frame.file.as_str(),
-            function: demangle(function).map_or(Cow::Borrowed(function), Cow::Owned),
+            function: readable_function(frame.function.as_str()),
         }
     }
 

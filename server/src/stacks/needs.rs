@@ -34,7 +34,7 @@ impl SymbolNeed {
     }
 }
 
-/// Whether a stack has a frame that symbols could tell more about.
+/// Whether a stack has a frame that symbols could improve.
 #[must_use]
 pub fn needs_symbols(frames: &[Frame<'_>]) -> bool {
     frames.iter().any(|frame| SymbolNeed::of(frame).is_some())

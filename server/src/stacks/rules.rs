@@ -1,5 +1,6 @@
 //! A compiled set of rules that classifies stacks.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use unjank_protocol::Frame;
@@ -131,7 +132,7 @@ impl Rules {
         Class::new(frames, &walk(self, frames))
     }
 
-    /// Whether a rule says to ignore a frame: it belongs to the system, a language or a library.
+    /// Whether a rule ignores a frame, because it belongs to the system, a language or a library.
     #[must_use]
     pub fn ignores(&self, frame: &Frame<'_>) -> bool {
         let rule = self.first(&Names::new(frame));
@@ -178,6 +179,13 @@ impl Rules {
             ))
         };
         prefixes.filter_map(warning).collect()
+    }
+
+    /// Returns the owners that rules name, in alphabetical order.
+    #[must_use]
+    pub fn owners(&self) -> BTreeSet<&str> {
+        let owners = self.rules.iter().map(|rule| rule.owner.as_str());
+        owners.filter(|owner| !owner.is_empty()).collect()
     }
 
     /// Returns the origin of the set's own rules.

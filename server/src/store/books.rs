@@ -207,7 +207,7 @@ impl ClickHouse {
         keys: &BTreeSet<(String, i64)>,
         now: i64,
     ) -> Result<Vec<Difference>, Failure> {
-        // The marks must be read first: the copy then holds at least what they say.
+        // The marks must be read first: the copy then has at least the rows up to these marks.
         let certain = self.certain_rows(page, day * DAY, now).await?;
         let question = |side| Question {
             page,

@@ -192,7 +192,7 @@ impl ClickHouse {
             .ok_or_else(|| Failure::Later("ClickHouse is not running yet".to_owned()))
     }
 
-    /// Fails unless ClickHouse answers within five seconds.
+    /// Fails unless ClickHouse responds within five seconds.
     pub async fn ping(&self) -> Result<(), Failure> {
         let answer = self.reader()?.query("SELECT 1").fetch_one::<u8>();
         tokio::time::timeout(Duration::from_secs(5), answer)

@@ -7,6 +7,7 @@
 //! is one transaction that includes its audit entry. Changes that affect a snapshot are announced through
 //! [`Control::subscribe`].
 
+mod acknowledgements;
 mod alert_rules;
 mod api_tokens;
 mod audit;
@@ -21,6 +22,8 @@ mod erasures;
 mod error;
 mod federated_identities;
 mod grant;
+mod group_comments;
+mod handled_groups;
 mod incident_announcements;
 mod incident_snapshot;
 mod incidents;
@@ -31,17 +34,21 @@ mod leases;
 mod listener;
 mod memberships;
 mod mutes;
+mod names;
 mod notifications;
 mod postgres;
 mod projects;
+mod saved_views;
 mod scrubbing;
 mod secrets;
 mod sessions;
+mod set_up;
 mod signal_quotas;
 mod source_links;
 mod sqlite;
 mod storage;
 mod symbol_aliases;
+mod symbol_builds;
 mod symbol_files;
 mod text_enum;
 mod users;
@@ -55,12 +62,14 @@ pub use self::change::new_id;
 pub use self::channels::{Channel, ChannelFields, ChannelKind, NewChannel, Severity};
 pub use self::claims::{Claim, Claimed, Claims, Owner};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, NewDeviceKey};
-pub use self::documents::{Document, DocumentKind, NewDocument};
+pub use self::documents::{Document, DocumentChange, DocumentKind, NewDocument};
 pub use self::erasures::{ENFORCED_DAYS, Erasure, ErasureKind, ErasureState, Receipt, Work};
 pub use self::error::ControlError;
 pub use self::federated_identities::{
     Admission, FederatedLogin, GivenRoles, ProviderEmail, Refusal,
 };
+pub use self::group_comments::GroupComment;
+pub use self::handled_groups::{GroupDecision, HandledGroup, NewDecision};
 pub use self::incident_announcements::UnannouncedRule;
 pub use self::incident_snapshot::IncidentSnapshot;
 pub use self::incidents::{
@@ -68,7 +77,7 @@ pub use self::incidents::{
     IncidentFilter, IncidentKind, IncidentState,
 };
 pub use self::ingest_keys::{IngestKey, KeyChange, NewIngestKey};
-pub use self::invitations::{Invitation, Purpose};
+pub use self::invitations::{Invitation, OpenInvitation};
 pub use self::json_text::JsonText;
 pub use self::memberships::{Membership, Role};
 pub use self::mutes::{Mute, NewMute};
@@ -76,13 +85,14 @@ pub use self::notifications::{
     Attempt, Backlog, NewNotification, Notification, NotificationFilter, NotificationState,
 };
 pub use self::projects::{DeviceTokens, Project, ProjectSettings, Quotas};
+pub use self::saved_views::{SavedView, SavedViewChange};
 pub use self::secrets::{Hidden, SecretHash};
 pub use self::sessions::{NewSession, Rotation, Session, TokenExchange};
+pub use self::set_up::FirstAdmin;
 pub use self::signal_quotas::SignalQuotas;
 pub use self::storage::{KeepDays, Storage};
-pub use self::symbol_files::{
-    Build, NewSymbolFile, SymbolFile, SymbolFileFilter, SymbolUsage, UsableBuild,
-};
+pub use self::symbol_builds::{SharedSymbols, UsableBuild};
+pub use self::symbol_files::{Build, NewSymbolFile, SymbolFile, SymbolFileFilter, SymbolUsage};
 pub use self::users::{NewUser, TokensOfUser, User};
 
 use tokio::sync::watch;

@@ -281,7 +281,7 @@ impl DeadLetters {
         Ok(item)
     }
 
-    /// Deletes the items of a project, or only those of some of its installs and users. Their events count as erased.
+    /// Deletes the items of a project, or only the items of some of its installs and users. Their events count as erased.
     pub async fn erase(
         &self,
         project: &str,

@@ -91,7 +91,7 @@ impl<'p> Parcel<'p> {
         destination.insert(insert).await
     }
 
-    /// Sends all rows without asking ClickHouse what it has.
+    /// Sends all rows without a query for stored rows.
     async fn send_all(
         &self,
         table: Option<&RawTable>,

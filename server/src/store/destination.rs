@@ -27,7 +27,7 @@ pub(crate) struct StoredBatch {
     pub(super) received_at: UnixTime,
 }
 
-/// The batches, of those asked for, that ClickHouse has.
+/// The requested batches that ClickHouse has.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBatches {
     pub(super) whole: Vec<StoredBatch>,

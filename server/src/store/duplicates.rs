@@ -25,7 +25,7 @@ type Key<'r> = (&'r str, Uuid);
 /// A record and its number in the log.
 type Numbered<'r> = (u64, Record<'r>);
 
-/// What is known about the batches of some records.
+/// The known state of the batches of some records.
 #[derive(Default)]
 struct Known<'r> {
     /// In ClickHouse.

@@ -47,7 +47,7 @@ pub struct EngineSettings {
 /// Passwords that the operator chose.
 #[derive(Clone, Default)]
 pub struct EnginePasswords {
-    /// If not set, there is no administrator.
+    /// If not set, the engine has no administrator.
     pub admin: Option<String>,
     /// If not set, the password is random and changes with each start.
     pub writer: Option<String>,
@@ -148,7 +148,7 @@ impl EngineSettings {
         Ports::reserve(self.listen, self.tcp_listen)
     }
 
-    /// Starts an engine and returns when it answers.
+    /// Starts an engine and returns when it responds.
     pub async fn start(&self, ports: &Ports) -> anyhow::Result<StartedEngine> {
         let settings = self.clone();
         let clickhouse = tokio::task::spawn_blocking(move || settings.clickhouse()).await??;

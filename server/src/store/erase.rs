@@ -358,7 +358,8 @@ impl ClickHouse {
         let sql = format!(
             "SELECT arrayJoin([{stacks}]) AS stack WHERE stack NOT IN \
              (SELECT arrayJoin(arrayPushBack(`samples.stack_hash`, stack_hash)) FROM `{database}`.janks WHERE project = {project}) \
-             AND stack NOT IN (SELECT stack_hash FROM `{database}`.janks_daily WHERE project = {project})"
+             AND stack NOT IN (SELECT stack_hash FROM `{database}`.janks_daily WHERE project = {project}) \
+             AND stack NOT IN (SELECT stack_hash FROM `{database}`.function_names WHERE project = {project})"
         );
         self.read_rows(&sql).await
     }

@@ -242,7 +242,7 @@ impl Step<'_> {
     }
 }
 
-/// Lists the columns of the roll-ups, without those of marks.
+/// Lists the columns of the roll-ups, without the columns of marks.
 const COLUMNS: &str = "SELECT table, name, type FROM system.columns WHERE database = {database:String} AND table IN {tables:Array(String)} \
      AND type NOT LIKE '%UInt128%' ORDER BY table, position";
 

@@ -15,6 +15,8 @@ use crate::clock::{UnixTime, micros};
 const MAX_SECONDS: u32 = 20;
 /// Maximum number of rows, one per install and name.
 pub const MAX_VOLUMES: u64 = 2_000_000;
+/// Maximum number of rows that an average size is computed from.
+const MOST_WEIGHED: u64 = 2_000;
 /// Queries also filter events by their own time, which the index finds fast. A query misses events whose own time is more than
 /// this before the start of the sample.
 const LATE: Duration = Duration::from_secs(86_400);
@@ -42,6 +44,12 @@ pub struct SeenInstall {
     pub locale: String,
     pub sdk_version: String,
     pub user_id: String,
+    /// The latest revision of the configuration that the install reported.
+    pub config_revision: u64,
+    /// When its latest batch arrived.
+    pub last_seen: UnixTime,
+    /// The size of its batches as sent, in bytes.
+    pub wire_bytes: u64,
 }
 
 /// The number of events of one kind from an install.
@@ -104,7 +112,8 @@ impl ClickHouse {
         .map(latest)
         .join(", ");
         let sql = format!(
-            "SELECT install_id, {texts}, argMax(build, received_at) AS build FROM `{}`.batches \
+            "SELECT install_id, {texts}, argMax(build, received_at) AS build, max(config_revision) AS config_revision, \
+                toUnixTimestamp64Micro(max(received_at)) AS last_seen, sum(wire_bytes) AS wire_bytes FROM `{}`.batches \
              WHERE {OF_SAMPLE} GROUP BY install_id",
             self.database()
         );
@@ -128,6 +137,38 @@ impl ClickHouse {
         Ok(of_sample(self.ask(&sql)?, sample).fetch()?)
     }
 
+    /// Returns the average size of a signal's rows without the columns that describe the device. Uses some of the rows since a time. Returns
+    /// 0 if there are no rows.
+    pub async fn row_bytes(
+        &self,
+        project: &str,
+        signal: Signal,
+        since: UnixTime,
+    ) -> Result<f64, Failure> {
+        let (_, time, _) = columns(signal);
+        let late = micros(LATE);
+        let sql = format!(
+            "SELECT ifNotFinite(avg(byteSize(* EXCEPT ({OF_DEVICE}))), 0) FROM (SELECT * FROM `{}`.{signal} \
+             WHERE project = {{project:String}} AND received_at >= fromUnixTimestamp64Micro({{since:Int64}}) \
+                AND {time} >= fromUnixTimestamp64Micro({{since:Int64}} - {late}) LIMIT {MOST_WEIGHED})",
+            self.database()
+        );
+        let query = self.ask(&sql)?;
+        let query = query.param("project", project).param("since", since);
+        Ok(query.fetch_one().await?)
+    }
+
+    /// Returns the average size of a project's stacks. Uses some of the stacks. Returns 0 if there are no stacks.
+    pub async fn stack_bytes(&self, project: &str) -> Result<f64, Failure> {
+        let sql = format!(
+            "SELECT ifNotFinite(avg(byteSize(* EXCEPT ({OF_DEVICE}))), 0) FROM (SELECT * FROM `{}`.stacks \
+             WHERE project = {{project:String}} LIMIT {MOST_WEIGHED})",
+            self.database()
+        );
+        let query = self.ask(&sql)?.param("project", project);
+        Ok(query.fetch_one().await?)
+    }
+
     /// Whether any data of a project was ever stored.
     pub async fn holds_data_of(&self, project: &str) -> Result<bool, Failure> {
         let sql = format!(
@@ -146,6 +187,11 @@ impl ClickHouse {
         Ok(query.with_setting("max_execution_time", MAX_SECONDS.to_string()))
     }
 }
+
+/// The columns that a batch sends once for all of its events.
+const OF_DEVICE: &str = "project, app_id, install_id, session_id, received_at, app_version, build, channel, mode, os_name, \
+                         os_version, device_model, device_manufacturer, device_class, locale, user_id, config_revision, \
+                         refresh_hz, range_id, fold";
 
 const OF_SAMPLE: &str = "project = {project:String} AND received_at >= fromUnixTimestamp64Micro({since:Int64}) \
                          AND cityHash64(install_id) % {one_in:UInt64} = 0";

@@ -39,6 +39,9 @@ const MIGRATIONS: &[Migration] = migrations![
     "0019_raw_without_views",
     "0020_fewer_merges",
     "0021_stacks_symbolicated",
+    "0022_function_names",
+    "0023_ends_of_janks",
+    "0024_modes",
 ];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \

@@ -1,4 +1,4 @@
-//! The tables whose rows carry the number of their range, and the periods that ClickHouse keeps apart in them.
+//! The tables whose rows carry the number of their range, and the periods by which ClickHouse partitions them.
 //!
 //! An INSERT of one block makes one part for each period, all or nothing. So a period of a table has all of a range's rows or none.
 
@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use super::columns::{Kind, PLAIN, SAME};
 use super::native::{BadFrame, Frame};
 
-/// A table of one row an event, or a batch.
+/// A table with one row per event or batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RawTable {
     pub(super) name: &'static str,
-    /// When its rows happened.
+    /// The column with the time of a row.
     pub(super) time: &'static str,
     period: Period,
 }
@@ -61,7 +61,7 @@ impl RawTable {
         RAW.iter().find(|table| table.name == name)
     }
 
-    /// The period of a row, as SQL says it.
+    /// The period of a row, in SQL.
     pub(super) fn period_sql(&self) -> String {
         let time = self.time;
         match self.period {
@@ -79,8 +79,8 @@ impl RawTable {
         }
     }
 
-    /// Divides frames into blocks with no period in common: the largest, and the rest. A block of one period costs ClickHouse half as much as
-    /// one that it has to divide itself.
+    /// Divides frames into two blocks without a common period: the largest block, and the rest. A block of one period costs ClickHouse half
+    /// as much as a block that it has to divide itself.
     pub(super) fn blocks<'f>(&self, frames: &[Frame<'f>]) -> Result<Vec<Vec<Frame<'f>>>, BadFrame> {
         let rows: usize = frames.iter().map(|frame| frame.rows).sum();
         if rows < WORTH_DIVIDING {
@@ -123,7 +123,7 @@ impl RawTable {
             .collect())
     }
 
-    /// How many rows the frames have of each period.
+    /// Counts the rows of the frames by period.
     pub(super) fn periods(&self, frames: &[Frame<'_>]) -> Result<BTreeMap<Day, usize>, BadFrame> {
         let mut rows = BTreeMap::new();
         for frame in frames {
@@ -135,7 +135,7 @@ impl RawTable {
     }
 }
 
-/// How many rows of a frame have their time in a day.
+/// Counts the rows of a frame by day.
 fn days(frame: &Frame<'_>, time: &str) -> Result<BTreeMap<Day, usize>, BadFrame> {
     let (kind, mut body) = frame.column(time)?.ok_or(BadFrame("no column of times"))?;
     let form = body.u8()?;
@@ -152,7 +152,7 @@ fn days(frame: &Frame<'_>, time: &str) -> Result<BTreeMap<Day, usize>, BadFrame>
             Kind::Date => i64::from(u16::from_le_bytes(body.array()?)),
             _ => return Err(BadFrame("a column of times of another kind")),
         };
-        // Neighbours have the same day.
+        // Neighbouring rows usually have the same day.
         if day != run.0 {
             add(&mut days, run)?;
             run = (day, 0);

@@ -2,16 +2,24 @@
 //! requested dimensions, otherwise from raw rows. `crate::query` resolves queries; only this module has their SQL.
 
 mod aggregate;
+mod attributes;
 mod csv;
 mod define;
 mod details;
+mod during;
+mod functions;
 mod needed_symbols;
+mod nested_spans;
 mod parts;
 mod recorded;
 mod run;
+mod session_events;
+mod sessions;
 mod significance;
+mod single_starts;
 mod statement;
 mod subjects;
+mod trace_sizes;
 mod versions;
 mod when;
 
@@ -21,9 +29,17 @@ pub use self::details::{
     First, JankEvent, Search, SpanPlace, StackDetail, StoredFrame, StoredSpan,
 };
 pub use self::needed_symbols::{NeededBuild, SymbolQuestion, SymbolState};
+pub use self::nested_spans::{NestedSpan, NestedSpans};
 pub use self::recorded::{JsonLines, recorded_signals};
 pub use self::run::{Distribution, Point, Read, TableRow};
-pub use self::significance::{Side, SignificanceTest, Tested};
+pub use self::session_events::{
+    SessionFrames, SessionJank, SessionPageLoad, SessionPoint, SessionRedraws, SessionSpan,
+    SessionStart, SpanChoice,
+};
+pub use self::sessions::{FoundSession, Hours, LONGEST_SESSION, SessionFacts, timed_signals};
+pub use self::significance::{LEAST_INSTALLS, Side, SignificanceTest, Tested, ratio_p};
+pub use self::single_starts::{FirstStarts, StoredStart};
 pub use self::statement::{Base, Filter, Grain, Reading, Sort, Span, Wanted};
-pub use self::subjects::{SUBJECTS, subject};
-pub use self::versions::SeenVersion;
+pub use self::subjects::{SUBJECTS, dimension_names, subject};
+pub use self::trace_sizes::TraceSize;
+pub use self::versions::{ReachedVersion, SeenVersion};

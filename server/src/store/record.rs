@@ -1,4 +1,4 @@
-//! A record of the ingest log: what one request (or one flush of the outcome counters) leaves behind.
+//! A record of the ingest log: the data of one request, or of one flush of the outcome counters.
 //!
 //! ```text
 //! version u8, project (u8 length + bytes), batch id 16 bytes (zero: no batch), received_at i64,
@@ -14,23 +14,23 @@ use super::native::{BadFrame, Cursor, Frame};
 use crate::clock::UnixTime;
 
 const VERSION: u8 = 2;
-/// Before batches said what they were cut from.
+/// Version 1 does not record the batches that a batch was split from.
 const WITHOUT_SPLITS: u8 = 1;
 
-/// What became of events. Every event has exactly one, besides [`Limited`](Self::Limited) and
+/// The outcome of events. Every event has exactly one, apart from [`Limited`](Self::Limited) and
 /// [`Scrubbed`](Self::Scrubbed).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     Stored,
     Rejected,
     Duplicate,
-    /// ClickHouse refused it; it waits in the dead-letter folder.
+    /// ClickHouse refused the event, which waits in the dead-letter folder.
     DeadLetter,
-    /// Stored under the name `(other)`, and counted as stored too: there were more different names than are kept.
+    /// Stored under the name `(other)`, because there were too many distinct names. Also counted as stored.
     Limited,
-    /// Stored without personal data or secrets that were in a text, and counted as stored too. Counted by texts, not by events.
+    /// Stored without the personal data or secrets of a text. Also counted as stored. Counts texts, not events.
     Scrubbed,
-    /// It was stored, or waited in the dead-letter folder, until it was erased on request.
+    /// Erased on request, after it was stored or had waited in the dead-letter folder.
     Erased,
 }
 
@@ -67,7 +67,7 @@ impl Outcome {
 pub struct Count<'r> {
     pub signal: &'r str,
     pub outcome: Outcome,
-    /// Empty for what was stored.
+    /// Empty for stored events.
     pub reason: &'r str,
     pub events: u32,
 }
@@ -83,7 +83,7 @@ pub struct RecordBuilder {
 }
 
 impl RecordBuilder {
-    /// `split_from`: the batches it was cut from.
+    /// `split_from` lists the batches that the batch was split from.
     pub fn new(project: &str, batch_id: Uuid, split_from: &[Uuid], received_at: UnixTime) -> Self {
         let mut bytes = Vec::with_capacity(8 * 1024);
         bytes.push(VERSION);
@@ -109,7 +109,7 @@ impl RecordBuilder {
         }
     }
 
-    /// All counts come before the first frame.
+    /// Adds a count. Call it before the first frame.
     pub fn count(&mut self, count: Count<'_>) {
         debug_assert_eq!(self.frames_at, 0, "counts come before frames");
         if count.events == 0 {
@@ -150,7 +150,7 @@ impl RecordBuilder {
     }
 }
 
-/// The batches of which the record has a part.
+/// Lists the batches of which the record has a part.
 fn split_rows(project: &str, split_from: &[Uuid], received_at: UnixTime) -> FrameBuilder {
     let mut frame = FrameBuilder::new("split_batches", split_from.len());
     frame.same_text(Kind::Sym, "project", project);
@@ -237,7 +237,7 @@ impl<'r> Record<'r> {
         })
     }
 
-    /// The ids under which the events may have come before.
+    /// The ids under which the events may have arrived before.
     pub fn batches(&self) -> impl Iterator<Item = Uuid> {
         let split_from = self
             .split_from

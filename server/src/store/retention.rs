@@ -16,11 +16,12 @@ pub struct Retention {
 }
 
 /// Tables that are not partitioned by time: a part holds rows of all ages.
-pub const OF_STACKS: [&str; 4] = [
+pub const OF_STACKS: [&str; 5] = [
     "stacks",
     "stack_classes",
     "stacks_symbolicated",
     "former_groups",
+    "function_names",
 ];
 /// A stack in use is stored again every week, and events may arrive a week late.
 const STACKS_LONGER: u64 = 14;
@@ -58,7 +59,9 @@ impl Retention {
             "outcomes" => Some((self.daily_days, "hour")),
             "stacks" => Some((self.stack_days(), "received_at")),
             "stack_classes" => Some((self.stack_days(), "classified_at")),
-            "stacks_symbolicated" => Some((self.stack_days(), "symbolicated_at")),
+            "stacks_symbolicated" | "function_names" => {
+                Some((self.stack_days(), "symbolicated_at"))
+            }
             "former_groups" => Some((self.stack_days(), "left_at")),
             _ => None,
         }

@@ -1,6 +1,6 @@
-//! What the roll-ups are made of: SELECTs over raw rows.
+//! The definitions of the roll-ups: SELECTs over raw rows.
 //!
-//! Counts and sums are weighted by the inverse of the sample rate. `migrations/clickhouse/0006_rollups.sql` says what the columns mean.
+//! Counts and sums are weighted by the inverse of the sample rate. `migrations/clickhouse/0006_rollups.sql` explains the columns.
 
 use self::Expression::{Column, Histogram, HistogramIf, Is};
 
@@ -13,12 +13,12 @@ pub(super) struct Definition {
     pub(super) counts: (&'static str, &'static str),
     /// The raw table.
     pub(super) table: &'static str,
-    /// What the raw table is joined with.
+    /// The join of the raw table.
     join: &'static str,
     pub(super) target: &'static str,
-    /// The roll-up by the day, which a view makes of the one by the hour.
+    /// The daily roll-up, which a view fills from the hourly one.
     pub(super) by_day: Option<&'static str>,
-    /// One row has one value of each, besides those of [`COHORT`].
+    /// The keys of a row in addition to [`COHORT`].
     keys: &'static [Expression],
     values: &'static [Expression],
 }
@@ -29,14 +29,14 @@ enum Expression {
     Column(&'static str),
     /// SQL, and a name.
     Is(&'static str, &'static str),
-    /// How the values are distributed. Bucket b holds the weights of the values in (1.02^(b-1), 1.02^b], and bucket -2000 of those that are
-    /// not above zero.
+    /// The distribution of values. Bucket b has the weight of the values in (1.02^(b-1), 1.02^b]. Bucket -2000 has the weight of the values
+    /// that are not above zero.
     Histogram {
         value: &'static str,
         weight: &'static str,
         name: &'static str,
     },
-    /// The same, of the rows that meet a condition.
+    /// The distribution in the rows that meet a condition.
     HistogramIf {
         value: &'static str,
         weight: &'static str,
@@ -45,7 +45,7 @@ enum Expression {
     },
 }
 
-/// Each roll-up has these keys.
+/// The keys that all roll-ups have.
 const COHORT: &str = "app_id, app_version, os_name, device_class";
 
 impl Definition {
@@ -53,7 +53,7 @@ impl Definition {
         self.keys.iter().any(|key| key.name() == name)
     }
 
-    /// The SELECT, up to the condition on raw rows and behind it.
+    /// The SELECT before and after the condition on raw rows.
     pub(super) fn select(&self, database: &str) -> (String, String) {
         let columns: Vec<String> = self.keys.iter().map(Expression::sql).collect();
         let values: Vec<String> = self.values.iter().map(Expression::sql).collect();
@@ -78,7 +78,7 @@ impl Definition {
     }
 }
 
-/// A table of a roll-up: the target of a definition, or the daily table made of it.
+/// A table of a roll-up: the target of a definition, or the daily table that is filled from it.
 #[derive(Clone, Copy)]
 pub(super) struct RollUpTable {
     pub(super) name: &'static str,

@@ -116,7 +116,7 @@ struct ClassRow<'a> {
 pub struct StackCursor(RowCursor<FramesRow<'static>>);
 
 impl StackCursor {
-    /// Returns the next `most` stacks at most; none at the end. A stack that is stored twice may appear twice.
+    /// Returns the next stacks, at most `most`, or none at the end. A stack that is stored twice may appear twice.
     pub async fn next_chunk(&mut self, most: usize) -> Result<Vec<StoredStack>, Failure> {
         let mut stacks = Vec::new();
         while stacks.len() < most
@@ -370,7 +370,7 @@ const FRAME_COLUMNS: [(&str, &str); 8] = [
     ("offset", "offsets"),
 ];
 
-/// The columns of the readable frames of a stack `s` with its latest symbolication `r`: the reported ones, if no symbols told more.
+/// The columns of the readable frames of a stack `s` with its latest symbolication `r`: the reported frames, if symbols did not improve them.
 pub(super) fn readable_columns(aggregate: &str) -> String {
     let columns = FRAME_COLUMNS.map(|(column, name)| {
         format!("{aggregate}(if(notEmpty(r.{name}), r.{name}, s.`frames.{column}`)) AS {name}")
@@ -393,5 +393,5 @@ pub(super) fn latest_symbolication(database: &str, range: &str) -> String {
 
 /// Above this memory use, ClickHouse spills to disk.
 const EXTERNAL_BYTES: &str = "536870912";
-/// A client waits for the answer.
+/// The time limit. A client waits for the response.
 const LONGEST_S: &str = "60";

@@ -7,7 +7,7 @@ use unjank_protocol::Frame;
 use super::clickhouse::{ClickHouse, Failure};
 use crate::clock::UnixTime;
 
-/// A stack after symbolication. Without frames: no symbols told anything, and the reported frames count.
+/// A stack after symbolication. It has no frames if symbols did not improve the reported frames.
 pub struct SymbolicatedStack<'s> {
     pub hash: u64,
     /// Later than that of the row it replaces.
@@ -15,9 +15,9 @@ pub struct SymbolicatedStack<'s> {
     pub frames: &'s [Frame<'static>],
     pub origins: &'s [u8],
     pub ids: &'s [String],
-    /// Those without a file.
+    /// The builds without a symbol file.
     pub missing: &'s [String],
-    /// Those whose file has none of the frames, so that it belongs to another build.
+    /// The builds whose symbol file has none of the frames, so that it belongs to another build.
     pub mismatched: &'s [String],
 }
 

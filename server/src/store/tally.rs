@@ -1,4 +1,4 @@
-//! What became of the events of a range: the rows of `outcomes`, counted once, when it is known.
+//! The outcomes of the events of a range: the rows of `outcomes`, counted once, when the outcomes are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,12 +32,12 @@ struct TallyKey {
     reason: String,
 }
 
-/// Says in `outcomes` whose counts are there.
+/// Marks in `outcomes` the ranges whose counts it has.
 pub(super) struct Marks {
     log_id: Uuid,
     /// The range that is counted.
     number: Number,
-    /// Empty: all ranges of the log with this number or a smaller one are counted. Otherwise these ranges are.
+    /// If empty, all ranges of the log up to `number` are counted. Otherwise only these ranges are.
     pub(super) alone: BTreeSet<Number>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Counted {
     pub(super) alone: BTreeSet<Number>,
 }
 
-/// A row with a mark of a month. Not to vanish in a merge it counts something.
+/// A row with a mark of a month. It has a count above 0, so that merges keep it.
 struct Mark {
     key: TallyKey,
     number: Number,
@@ -69,7 +69,7 @@ impl Marks {
     async fn months(&self, destination: &impl Destination) -> Result<BTreeSet<Month>, Failure> {
         let marks = destination.marks("outcomes", self.log_id).await?;
         let marks = marks.into_iter().filter(|(_, mark)| *mark >= self.number);
-        // A recovery may have counted the range, and an older copy of the ledger has it once more.
+        // A recovery may have counted the range, and a restored older ledger lists it again.
         let alone = destination.ranges_with_own_marks(self.log_id).await?;
         let alone = alone.into_iter().filter(|(_, one)| *one == self.number);
         Ok(marks.chain(alone).map(|(month, _)| month).collect())

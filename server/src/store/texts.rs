@@ -10,7 +10,7 @@ use crate::clock::UnixTime;
 const ROWS: u32 = 100_000;
 const TEXTS: u32 = 20_000;
 
-/// A text and how often it was found.
+/// A text and its number of events.
 #[derive(Row, Deserialize, Clone, Debug)]
 pub struct StoredText {
     /// The kind of text, such as `span` or `attribute`.

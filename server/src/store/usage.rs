@@ -153,7 +153,7 @@ impl ClickHouse {
         Ok(())
     }
 
-    /// Records what is dropped, then starts to drop it. A rebuild reads the record, so that it does not mistake the remaining rows
+    /// Records the rows to drop, then starts to drop them. A rebuild reads the record, so that it does not mistake the remaining rows
     /// for all rows. Returns whether there were any rows.
     async fn drop_rows(
         &self,

@@ -55,7 +55,7 @@ pub(crate) struct Writer<D = ClickHouse> {
     settings: WriterSettings,
     pub(super) metrics: WriterMetrics,
     pub(super) ledger: Ledger,
-    /// What `outcomes` had counted when the process started.
+    /// The ranges that `outcomes` had counted when the process started.
     pub(super) counted: Counted,
     /// Whether an earlier attempt at the range may have had an effect.
     pub(super) in_doubt: bool,
@@ -183,7 +183,7 @@ impl<D: Destination> Writer<D> {
     async fn attempt(&mut self, next: Next, folding: &mut Option<Folding>) -> Result<(), Failure> {
         match next {
             Next::Learn => self.learn().await,
-            Next::Range => self.drain_beside(folding).await,
+            Next::Range => self.drain_while_folding(folding).await,
             Next::Fold => {
                 *folding = Some(self.begin_folds().await?);
                 Ok(())
@@ -194,7 +194,7 @@ impl<D: Destination> Writer<D> {
     }
 
     /// Sends a range while ClickHouse rolls up a fold.
-    async fn drain_beside(&mut self, folding: &mut Option<Folding>) -> Result<(), Failure> {
+    async fn drain_while_folding(&mut self, folding: &mut Option<Folding>) -> Result<(), Failure> {
         let mut answers = Vec::new();
         let drained = {
             let mut range = pin!(self.drain_one_range());
@@ -258,7 +258,7 @@ impl<D: Destination> Writer<D> {
     /// Returns the next task when no more records arrive.
     async fn last(&self, is_folding: bool) -> Next {
         if is_folding {
-            // Wait for the answers of the running roll-ups.
+            // Wait for the results of the running roll-ups.
             return std::future::pending().await;
         }
         if self.ledger.has_folds() && self.knows_last {
@@ -288,7 +288,7 @@ impl<D: Destination> Writer<D> {
             },
         };
         let sent = self.send(&range, &records).await;
-        // Another attempt must check what is stored, until the ledger records the range as done.
+        // Another attempt must check which rows are stored, until the ledger records the range as done.
         self.in_doubt = true;
         let rows = sent?;
         let mut next = self.ledger.clone();
@@ -331,7 +331,7 @@ impl<D: Destination> Writer<D> {
             .await?;
         let mut range = Range {
             first,
-            // If no record can be read, the end of the log is damaged: skip to the place where the log goes on.
+            // If no record can be read, the end of the log is damaged: skip to the next readable record.
             last: durable,
             ..Range::default()
         };

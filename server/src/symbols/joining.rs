@@ -23,7 +23,7 @@ const MAX_NAME: usize = 300;
 
 #[derive(Debug)]
 pub(super) enum JoinError {
-    /// The file is of no use. The text tells the uploader why.
+    /// The file is unusable. The text explains the reason to the uploader.
     Refused(String),
     /// Chunks have been deleted in the meantime.
     NoChunks,
@@ -67,7 +67,12 @@ impl Joiner {
         let project = &request.project;
         if let Some(first) = found.iter().find(|found| found.contents.functions) {
             let out = folder.path().join("lookup");
-            parsed(lookups.parser.convert(&path, first.index, &out).await)?;
+            parsed(
+                lookups
+                    .parser
+                    .convert((&path, None), first.index, &out)
+                    .await,
+            )?;
             lookups.keep(project, &content, (first, &out)).await?;
         }
         let _changing = lookups.changing.lock().await;

@@ -35,6 +35,8 @@ pub enum LookupError {
     Io(#[from] std::io::Error),
     #[error("symbolication panicked: {0}")]
     Panicked(String),
+    #[error("the content of the symbol file {file} is lost: {why}")]
+    Lost { file: Uuid, why: String },
 }
 
 /// What is known of a build as of a revision of the project's files.
@@ -42,6 +44,16 @@ struct Entry {
     revision: u64,
     file: Option<Arc<LookupFile>>,
     used: Instant,
+}
+
+/// What a lookup file is made from.
+#[derive(Clone, Copy)]
+struct LookupContent<'c> {
+    /// The SHA-256 of the symbol file.
+    own: &'c str,
+    /// The SHA-256 of the file with the part of its debug information that `dwz` moved away.
+    shared: Option<&'c str>,
+    place: u32,
 }
 
 pub struct Lookups {
@@ -115,8 +127,8 @@ impl Lookups {
         while let Some(build) = self.control.usable_symbols(project, id.as_str()).await? {
             match self.of_build(project, &build).await {
                 // The next best file may be there.
-                Err(LookupError::Store(StoreError::Lost(why))) => {
-                    self.lose(project, build.file, &why).await?;
+                Err(LookupError::Lost { file, why }) => {
+                    self.lose(project, file, &why).await?;
                 }
                 other => {
                     file = other?;
@@ -163,23 +175,65 @@ impl Lookups {
             return Ok(None);
         };
         let kind = LookupKind::from(format);
-        let path = self.path(project, (&build.content, build.place), kind);
-        let _making = self.making.lock().await;
+        let shared = build.shared.as_ref();
+        if let Some(shared) = shared {
+            self.control
+                .touch_symbol_file(project, shared.file, day)
+                .await?;
+        }
+        let content = LookupContent {
+            own: &build.content,
+            shared: shared.map(|shared| shared.content.as_str()),
+            place: build.place,
+        };
+        let path = self.path(project, content, kind);
+        let making = self.making.lock().await;
         if let Ok(file) = open_lookup(&path, kind).await {
             return Ok(Some(file));
         }
         let temporary = self.work_folder()?;
         let original = temporary.path().join("original");
-        self.store
-            .fetch_file(project, &build.content, &original)
-            .await?;
-        match self.make(&original, build.place, &path).await {
+        let own = (build.file, build.content.as_str());
+        self.fetch(project, own, &original).await?;
+        let shared = match shared {
+            Some(file) => {
+                let path = temporary.path().join("shared");
+                self.fetch(project, (file.file, &file.content), &path)
+                    .await?;
+                Some(path)
+            }
+            None => None,
+        };
+        let made = self.make((&original, shared.as_deref()), build.place, &path);
+        match made.await {
             Ok(()) => Ok(Some(open_lookup(&path, kind).await?)),
+            // Without the other file, fewer functions have names.
+            Err(LookupError::Parser(ParserError::Refused(reason))) if build.shared.is_some() => {
+                tracing::warn!(project, content = build.content, %reason, "cannot use the file that a symbol file shares with others");
+                let alone = UsableBuild {
+                    shared: None,
+                    ..build.clone()
+                };
+                drop(making);
+                Box::pin(self.of_build(project, &alone)).await
+            }
             Err(LookupError::Parser(ParserError::Refused(reason))) => {
                 tracing::warn!(project, content = build.content, %reason, "cannot use a symbol file");
                 Ok(None)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    async fn fetch(
+        &self,
+        project: &str,
+        (file, content): (Uuid, &str),
+        to: &Path,
+    ) -> Result<(), LookupError> {
+        match self.store.fetch_file(project, content, to).await {
+            Err(StoreError::Lost(why)) => Err(LookupError::Lost { file, why }),
+            other => Ok(other?),
         }
     }
 
@@ -240,26 +294,38 @@ impl Lookups {
         (found, lookup): (&Found, &Path),
     ) -> std::io::Result<()> {
         let kind = LookupKind::from(found.format);
-        let path = self.path(project, (content, found.index), kind);
+        let content = LookupContent {
+            own: content,
+            shared: None,
+            place: found.index,
+        };
+        let path = self.path(project, content, kind);
         tokio::fs::rename(lookup, &path).await?;
         self.shrink(&path)
     }
 
-    fn path(&self, project: &str, (content, place): (&str, u32), kind: LookupKind) -> PathBuf {
+    fn path(&self, project: &str, content: LookupContent<'_>, kind: LookupKind) -> PathBuf {
         let extension = match kind {
             LookupKind::Java => "java",
             LookupKind::Native => "native",
             LookupKind::JavaScript => "js",
         };
-        let name = format!("{project}-{content}-{place}.{extension}");
+        let LookupContent { own, shared, place } = content;
+        let joined = shared.map_or(String::new(), |shared| format!("+{shared}"));
+        let name = format!("{project}-{own}{joined}-{place}.{extension}");
         self.folder.join(name)
     }
 
     /// Makes a lookup file under another name, and renames it when it is whole.
-    async fn make(&self, original: &Path, place: u32, path: &Path) -> Result<(), LookupError> {
+    async fn make(
+        &self,
+        files: (&Path, Option<&Path>),
+        place: u32,
+        path: &Path,
+    ) -> Result<(), LookupError> {
         let temporary = self.work_folder()?;
         let whole = temporary.path().join("lookup");
-        let converted = self.parser.convert(original, place, &whole).await;
+        let converted = self.parser.convert(files, place, &whole).await;
         converted.map_err(LookupError::Parser)?;
         tokio::fs::rename(&whole, path).await?;
         self.shrink(path)?;

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
-use unjank_symbols::{Found, convert, inspect};
+use unjank_symbols::{Found, convert, convert_with, inspect};
 
 /// The maximum size of the answer of the process: the builds of the largest bundles.
 const MAX_ANSWER: u64 = 16 << 20;
@@ -34,16 +34,19 @@ pub enum ParserRequest {
         file: PathBuf,
         place: u32,
         out: PathBuf,
+        /// The file with the part of the debug information that `dwz` moved away.
+        shared: Option<PathBuf>,
     },
 }
 
 impl ParserRequest {
-    /// The file to read.
-    #[must_use]
-    pub fn file(&self) -> &Path {
-        match self {
-            Self::Inspect { file } | Self::Convert { file, .. } => file,
-        }
+    /// The files to read.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let (file, shared) = match self {
+            Self::Inspect { file } => (file, None),
+            Self::Convert { file, shared, .. } => (file, shared.as_ref()),
+        };
+        std::iter::once(file).chain(shared).map(PathBuf::as_path)
     }
 
     /// The file to write.
@@ -65,7 +68,7 @@ enum Answer {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ParserError {
-    /// The file is of no use. The text tells the uploader why.
+    /// The file is unusable. The text explains the reason to the uploader.
     #[error("{0}")]
     Refused(String),
     #[error("cannot run the parser of symbol files: {0}")]
@@ -102,15 +105,21 @@ impl Parser {
         }
     }
 
-    /// Writes the lookup file of one build.
-    pub async fn convert(&self, file: &Path, place: u32, out: &Path) -> Result<(), ParserError> {
+    /// Writes the lookup file of one build. `shared` is the file with the part of the debug information that `dwz` moved away.
+    pub async fn convert(
+        &self,
+        (file, shared): (&Path, Option<&Path>),
+        place: u32,
+        out: &Path,
+    ) -> Result<(), ParserError> {
         let place = place.to_string();
-        let arguments = [
+        let mut arguments = vec![
             "convert".as_ref(),
             file.as_os_str(),
             place.as_ref(),
             out.as_os_str(),
         ];
+        arguments.extend(shared.map(Path::as_os_str));
         match self.ask(&arguments).await? {
             Answer::Converted => Ok(()),
             Answer::Refused(reason) => Err(ParserError::Refused(reason)),
@@ -219,10 +228,19 @@ pub fn run(request: &ParserRequest, out: &mut dyn Write) -> std::io::Result<()> 
             file,
             place,
             out: to,
+            shared,
         } => {
             let data = unjank_symbols::map_file(file)?;
+            let shared = shared
+                .as_deref()
+                .map(unjank_symbols::map_file)
+                .transpose()?;
             let mut to = BufWriter::new(File::create_new(to)?);
-            match convert(&data, *place, &mut to) {
+            let converted = match &shared {
+                Some(shared) => convert_with(&data, *place, shared, &mut to),
+                None => convert(&data, *place, &mut to),
+            };
+            match converted {
                 Ok(()) => {
                     to.flush()?;
                     Answer::Converted

@@ -19,7 +19,7 @@ const MAX_BATCH_BYTES: usize = 64 << 20;
 /// A stack after symbolication.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadableStack {
-    /// Innermost first. Empty if no symbols told anything, so that the reported frames stay the best there is.
+    /// Innermost first. Empty if symbols added nothing, so that the reported frames are kept.
     pub frames: Vec<Frame<'static>>,
     /// How each frame follows from a reported one: 0 reported as it is, 1 called, 2 inlined, 3 ambiguous.
     pub origins: Vec<u8>,
@@ -202,7 +202,8 @@ fn locate(file: &LookupFile, frames: &[Frame<'static>]) -> Vec<Option<Vec<Locati
 fn java_frame<'f>(frame: &'f Frame<'_>) -> JavaFrame<'f> {
     JavaFrame {
         class: &frame.class,
-        function: &frame.function,
+        // A span may have the signature, too.
+        function: frame.function.split('(').next().unwrap_or_default(),
         file: &frame.file,
         line: line(frame),
     }

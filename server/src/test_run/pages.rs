@@ -33,6 +33,8 @@ pub struct Page {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frames {
     pub shown_ms: f64,
+    /// The time in which frames were wanted: a still screen wants none.
+    pub wanted_s: f64,
     pub drawn: f64,
     pub dropped: f64,
     pub slow: f64,
@@ -48,6 +50,7 @@ pub struct Frames {
 impl Frames {
     pub(super) fn add(&mut self, other: &Self) {
         self.shown_ms += other.shown_ms;
+        self.wanted_s += other.wanted_s;
         self.drawn += other.drawn;
         self.dropped += other.dropped;
         self.slow += other.slow;
@@ -60,7 +63,7 @@ impl Frames {
 
     #[must_use]
     pub fn fps(&self) -> Option<f64> {
-        share(self.drawn * 1_000.0, self.shown_ms)
+        share(self.drawn, self.wanted_s)
     }
 
     #[must_use]
@@ -88,8 +91,15 @@ impl From<&FrameWindow<'_>> for Frames {
         let weight = weight(window.sample_rate);
         #[expect(clippy::cast_precision_loss, reason = "a day at most")]
         let shown_ms = window.duration_ms.max(0) as f64;
+        let refresh_hz = f64::from(if window.refresh_hz == 0 {
+            60
+        } else {
+            window.refresh_hz
+        });
+        let wanted = f64::from(window.frames_drawn) + f64::from(window.frames_dropped);
         let mut frames = Self {
             shown_ms: shown_ms * weight,
+            wanted_s: wanted / refresh_hz * weight,
             drawn: f64::from(window.frames_drawn) * weight,
             dropped: f64::from(window.frames_dropped) * weight,
             slow: f64::from(window.slow_frames) * weight,

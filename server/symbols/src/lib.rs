@@ -21,7 +21,7 @@ pub use self::convert::{ConvertError, convert, convert_with};
 pub use self::id::SymbolId;
 pub use self::inspect::{Contents, Format, Found, Unusable, inspect};
 pub use self::lookup::{JavaFrame, LookupFile, LookupKind, NotALookupFile, map_file};
-pub use self::r8::map_id_of;
+pub use self::r8::{SOURCE_FILE_PREFIX, map_id_of};
 
 /// The version of the files that [`convert()`] writes. It changes when their form changes, so that older files are written again.
 pub const LOOKUP_VERSION: u32 = 3;

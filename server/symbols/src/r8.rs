@@ -16,7 +16,8 @@ use crate::convert::ConvertError;
 use crate::{Contents, Format, Found, SymbolId};
 
 /// R8 writes this and the mapping's id as the source file of every class, unless the app keeps the original names of files.
-const SOURCE_FILE_PREFIX: &str = "r8-map-id-";
+/// What R8 writes as the source file of each class, before the id of the mapping.
+pub const SOURCE_FILE_PREFIX: &str = "r8-map-id-";
 
 /// Returns the id of the mapping that R8 wrote into a frame in place of the source file.
 #[must_use]

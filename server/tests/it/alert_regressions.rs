@@ -109,7 +109,10 @@ async fn a_slower_version_fires_with_both_versions_and_its_significance() {
     );
     assert!(moved["value"].as_f64().unwrap() > moved["base"].as_f64().unwrap() * 1.2);
     let summary = incident["summary"].as_str().unwrap();
-    assert!(summary.contains("4.12.0 compared with 4.11.0"), "{summary}");
+    assert!(
+        summary.contains(" in 4.12.0, ") && summary.contains(" in 4.11.0 (+"),
+        "{summary}"
+    );
     let link = incident["link"].as_str().unwrap();
     assert!(
         link.contains("app_version=4.12.0&base_app_version=4.11.0"),

@@ -1,9 +1,9 @@
-//! Evaluation rounds: with several servers, across restarts, on missing data, under mutes, and on past data.
+//! Evaluation rounds: with several servers, across restarts, on missing data and under mutes.
 
 use std::time::Duration;
 
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::alerts::{Watched, slow_checkout, spans};
 
@@ -134,35 +134,4 @@ async fn no_incident_is_opened_until_a_mute_ends() {
     watched.server.pass(Duration::from_secs(60));
     watched.incidents(|all| all.len() == 1).await;
     assert_eq!(watched.get("mutes").await["mutes"], json!([]));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_preview_shows_when_a_rule_would_have_fired_and_saves_nothing() {
-    let watched = Watched::start().await;
-    watched.send(spans("4.12.0", &[800; 20])).await;
-    watched.server.drained().await;
-    watched.server.pass(Duration::from_hours(4));
-    let asked = json!({"rule": slow_checkout(), "days": 1});
-    let preview = watched
-        .call(Method::POST, "alert-rules/preview", Some(asked))
-        .await;
-    assert_eq!(preview.status, 200, "{}", preview.body);
-    let preview = preview.body;
-    assert_eq!(
-        (&preview["fired"], &preview["complete"]),
-        (&json!(1), &json!(true))
-    );
-    let happened = preview["transitions"].as_array().unwrap();
-    let what: Vec<&Value> = happened.iter().map(|one| &one["what"]).collect();
-    assert_eq!(what, ["fired", "resolved"]);
-    // The rule fires at the first step after the spans of 11:59. A step is a quarter of an hour.
-    let at = happened[0]["at"].as_i64().unwrap();
-    let happened_at = 1_795_176_000_000_000 - 60_000_000;
-    assert!(
-        (happened_at..=happened_at + 900_000_000).contains(&at),
-        "{at}"
-    );
-    assert_eq!(watched.incidents(|_| true).await.len(), 0);
-    let templates = watched.get("alert-rules/templates").await;
-    assert_eq!(templates["templates"].as_array().unwrap().len(), 10);
 }

@@ -249,3 +249,64 @@ async fn changing_disabling_or_deleting_a_rule_ends_its_incidents() {
     watched.two_rounds().await;
     assert_eq!(watched.incidents(|_| true).await.len(), 3);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_acknowledgement_is_withdrawn_and_both_are_audited() {
+    let watched = Watched::start().await;
+    watched.send(spans("4.12.0", &[800; 20])).await;
+    watched.server.drained().await;
+    watched.rule(slow_checkout()).await;
+    let found = watched.incidents(|all| all.len() == 1).await;
+    let id = found[0]["id"].as_str().unwrap();
+    let path = format!("incidents/{id}/acknowledge");
+    let acknowledged = watched.call(Method::POST, &path, None).await.body;
+    assert!(acknowledged["acknowledged_at"].is_i64());
+    // The audit log sorts by time, and the clock of the test server is stopped.
+    watched.server.pass(Duration::from_secs(1));
+    for _ in 0..2 {
+        let withdrawn = watched.call(Method::DELETE, &path, None).await;
+        assert_eq!(withdrawn.status, 200, "{}", withdrawn.body);
+        assert_eq!(withdrawn.body["acknowledged_by"], Value::Null);
+        assert_eq!(withdrawn.body["acknowledged_at"], Value::Null);
+    }
+    let admin = watched.server.token("admin --project default").await;
+    let audit = format!("{PROJECT}/audit");
+    let audit = watched.server.call(&admin, Method::GET, &audit, None).await;
+    let of_it = audit.body["entries"].as_array().unwrap().iter();
+    let actions: Vec<_> = of_it
+        .filter(|one| one["subject"] == id)
+        .map(|one| one["action"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        actions,
+        [
+            "incident.acknowledgement_withdrawn",
+            "incident.acknowledged"
+        ]
+    );
+    let other = format!("incidents/{}/acknowledge", Uuid::nil());
+    let missing = watched.call(Method::DELETE, &other, None).await;
+    assert_eq!(missing.outcome(), (404, "not_found".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_incident_of_slow_app_starts_leads_to_the_page_of_their_kind() {
+    let watched = Watched::start().await;
+    let mut slow = batch();
+    let start = json!({"kind": "cold", "start": "2026-11-20T11:59:00Z", "duration_ms": 6_000, "phases": []});
+    slow["app_starts"] = json!([start]);
+    watched.send(slow).await;
+    watched.server.drained().await;
+    watched
+        .rule(json!({
+            "name": "Cold starts are slow",
+            "metric": {"signal": "app_starts", "measure": "slow_start_share", "by": ["kind"]},
+            "window_minutes": 30, "for_minutes": 0, "least_samples": 1,
+            "condition": {"kind": "threshold", "above": 0.5},
+        }))
+        .await;
+    let found = watched.incidents(|all| all.len() == 1).await;
+    let link = found[0]["link"].as_str().unwrap();
+    assert!(link.starts_with("/app-starts?project=default&"), "{link}");
+    assert!(link.contains("&kind=cold"), "{link}");
+}

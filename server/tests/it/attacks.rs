@@ -1,7 +1,7 @@
-//! Attacks on the real program, each with the weakest credential that allows it. A test measures the answers that other clients get
+//! Attacks on the real program, each with the weakest credential that allows it. A test measures the responses that other clients get
 //! during an attack, and how much the server's memory grows.
 //!
-//! The attacks run one at a time. Other tests may run beside them, so the latency limit here is generous. `make attacks` runs them alone,
+//! The attacks run one at a time. Other tests may run at the same time, so the latency limit here is generous. `make attacks` runs them alone,
 //! on a release build, with a strict limit.
 
 mod bodies;

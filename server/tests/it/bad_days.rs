@@ -1,4 +1,4 @@
-//! Bad requests, a full disk and a missing ClickHouse: each gets its documented answer, and no acknowledged event is lost.
+//! Bad requests, a full disk and a missing ClickHouse: each gets its documented response, and no acknowledged event is lost.
 
 use std::time::Duration;
 
@@ -246,7 +246,7 @@ async fn decompression_bombs_are_refused_while_they_inflate() {
     );
 }
 
-/// Sends a raw request: its head, then a body that may be incomplete. Returns the status line of the answer.
+/// Sends a raw request: its head, then a body that may be incomplete. Returns the status line of the response.
 async fn by_hand(server: &Server, head: &str, body: &[u8], close: bool) -> String {
     let mut stream = TcpStream::connect(server.url.trim_start_matches("http://"))
         .await
@@ -298,7 +298,7 @@ async fn stalled_clients_and_wrong_lengths_do_not_block_the_server() {
         by_hand(&server, "transfer-encoding: chunked", b"5\r\nhel", false).await,
         "HTTP/1.1 408 Request Timeout"
     );
-    // Of a client that disconnects in the middle of a body, nothing is stored.
+    // If a client disconnects in the middle of a body, nothing is stored.
     let gone = by_hand(
         &server,
         &format!("content-length: {longer}"),
@@ -312,7 +312,7 @@ async fn stalled_clients_and_wrong_lengths_do_not_block_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_log_refuses_at_once_and_keeps_what_it_has() {
+async fn a_full_log_refuses_at_once_and_keeps_its_records() {
     // No ClickHouse: nothing drains.
     let mut server = Server::with(&[
         "--clickhouse-url",
@@ -341,7 +341,7 @@ async fn a_full_log_refuses_at_once_and_keeps_what_it_has() {
         .await
         .unwrap();
     assert_eq!(ready.status(), 503);
-    // ClickHouse comes back: everything acknowledged is stored, and there is room again.
+    // ClickHouse is reachable again: everything acknowledged is stored, and the log has room.
     server.point_at_the_engine().await;
     assert_eq!(
         server
@@ -413,7 +413,7 @@ async fn a_body_over_the_memory_budget_is_refused_as_overload() {
     .await;
     let answer = server.send_bytes(vec![b' '; 2 << 20]).await;
     assert_eq!(answer.outcome(), (503, "overloaded".to_owned()));
-    // A client that starts to read only after it has sent everything gets the answer too.
+    // A client that reads nothing before it has sent everything gets the response, too.
     let large = vec![b' '; 8 << 20];
     let length = format!("content-length: {}", large.len());
     assert_eq!(

@@ -195,7 +195,7 @@ async fn rows_that_wait_for_their_roll_up_are_a_difference_only_once_stuck() {
     server.ready().await;
     server.send(&spans(5)).await;
     server.drained().await;
-    // Insert a row of a fold that comes after the last mark.
+    // Insert a row of a fold with a later number than the last mark.
     server.query("INSERT INTO spans (project, start, received_at, sample_rate, range_id) \
                   SELECT 'default', '2026-11-20 11:10:00', '2026-11-20 12:00:00', 1, max(range_id) + bitShiftLeft(toUInt128(1), 36) FROM spans").await;
     server.pass(HOUR + MINUTES);

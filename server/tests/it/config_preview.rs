@@ -73,9 +73,9 @@ async fn a_preview_counts_matching_installs_and_expected_events() {
     assert_eq!(
         answer.body["overrides"],
         json!([
-            {"id": "android-checkout", "installs": 30, "share": 0.75},
-            {"id": "nobody", "installs": 0, "share": 0.0},
-            {"id": "off", "installs": 0, "share": 0.0}
+            {"id": "android-checkout", "installs": 30, "share": 0.75, "installs_in_week": null},
+            {"id": "nobody", "installs": 0, "share": 0.0, "installs_in_week": 0},
+            {"id": "off", "installs": 0, "share": 0.0, "installs_in_week": null}
         ])
     );
     assert_eq!(
@@ -102,7 +102,7 @@ async fn a_preview_counts_matching_installs_and_expected_events() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_preview_agrees_with_what_devices_get_after_saving() {
+async fn a_preview_agrees_with_the_documents_of_devices_after_saving() {
     let server = Server::start().await;
     server.ready().await;
     let editor = server.token("editor").await;
@@ -158,4 +158,44 @@ async fn a_preview_lists_faults_and_fails_without_clickhouse() {
     let answer = preview(&server, &token, json!({})).await;
     assert_eq!(answer.outcome(), (503, "store_unavailable".to_owned()));
     assert_eq!(answer.retry_after.as_deref(), Some("15"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preview_estimates_the_bytes_that_are_uploaded_each_day() {
+    let server = Server::start().await;
+    server.ready().await;
+    let editor = server.token("editor").await;
+    fleet(&server).await;
+    save(&server, &editor, json!({"base": tenth()})).await;
+    let same = preview(&server, &editor, json!({"base": tenth()})).await;
+    let traffic = &same.body["traffic"];
+    let measured = server.query("SELECT sum(wire_bytes) FROM batches").await;
+    assert_eq!(traffic["last_day"].to_string(), measured.trim());
+    assert_eq!(traffic["current"], traffic["last_day"]);
+    assert_eq!(traffic["proposed"], traffic["current"]);
+    let all = json!({"sampling": {"spans": {"default": 1.0}, "page_loads": 1.0}});
+    let all = preview(&server, &editor, json!({"base": all})).await;
+    let bytes = |name: &str| all.body["traffic"][name].as_f64().unwrap();
+    assert!(
+        (bytes("proposed") / bytes("current") - 10.0).abs() < 0.1,
+        "{:?}",
+        all.body
+    );
+    let off = preview(&server, &editor, json!({"base": {"enabled": false}})).await;
+    assert_eq!(off.body["traffic"]["proposed"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_override_without_a_match_today_is_tried_on_the_installs_of_a_week() {
+    let server = Server::start().await;
+    server.ready().await;
+    let token = server.token("viewer").await;
+    fleet(&server).await;
+    server.pass(std::time::Duration::from_secs(25 * 3600));
+    let proposed = json!({"overrides": [
+        {"id": "ios", "when": {"os_name": ["ios"]}, "patch": {"poll_interval_s": 60}},
+        {"id": "nobody", "when": {"os_name": ["symbian"]}, "patch": {"poll_interval_s": 61}}]});
+    let answer = preview(&server, &token, proposed).await;
+    let week = |index: usize| answer.body["overrides"][index]["installs_in_week"].clone();
+    assert_eq!((week(0), week(1)), (json!(10), json!(0)));
 }

@@ -5,8 +5,10 @@ mod documents;
 mod engines;
 mod evaluations;
 mod federated_identities;
+mod groups;
 mod people;
 pub(crate) mod place;
+mod saved_views;
 
 use std::fmt::Debug;
 use std::sync::LazyLock;

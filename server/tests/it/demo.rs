@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use unjank_server::clock::{Clock, DAY};
 
 use crate::processes::{Program, sql, unjank};
@@ -24,12 +24,17 @@ struct Demo {
 impl Demo {
     /// Starts a demo with data of whole days, up to the last midnight.
     async fn seeded() -> Self {
+        Self::of(&SMALL).await
+    }
+
+    /// Starts a demo with these arguments.
+    async fn of(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let now = Clock::system().now();
         let until = now.floor(DAY);
         let [from, last_days, to] =
             [until - DAY * DAYS, until - DAY * 2, until].map(|at| at.to_string());
-        let arguments = [&SMALL[..], &["--until", &to]].concat();
+        let arguments = [arguments, &["--until", &to]].concat();
         let program = Program::run(folder.path(), &arguments).await;
         let made = ["token", "create", "--name", "test", "--role", "viewer"];
         let token = String::from_utf8(unjank(folder.path(), &made).stdout).unwrap();
@@ -47,7 +52,7 @@ impl Demo {
         sql(self.folder.path(), query)
     }
 
-    /// The answer to a question about the whole month.
+    /// Runs a query over the whole month.
     async fn ask(&self, question: &str) -> Value {
         self.ask_from(&self.from, question).await
     }
@@ -261,7 +266,7 @@ const PERCENTILES: &[(&str, f64, &str)] = &[
 ];
 
 async fn percentiles_agree_with_raw_rows(demo: &Demo) {
-    // Hourly roll-ups answer for less than three days. There are fewer rows, so one rank is a larger share of them.
+    // For less than three days, queries read hourly roll-ups. There are fewer rows, so one rank is a larger share of them.
     for (from, source, fewest, rank) in [
         (&demo.from, "daily", 150, 0.01),
         (&demo.last_days, "hourly", 40, 0.035),
@@ -293,12 +298,12 @@ fn all_lie_between(question: &str, answer: &Value, rows: &str) {
     for row in rows.lines() {
         let columns: Vec<_> = row.split('\t').collect();
         let [low, high] = [1, 2].map(|at| columns[at].parse::<f64>().unwrap());
-        let told = answer["rows"].as_array().unwrap();
-        let told = told.iter().find(|row| row["keys"][0] == columns[0]);
-        let told = told.unwrap()["values"][0].as_f64().unwrap();
+        let value = answer["rows"].as_array().unwrap();
+        let value = value.iter().find(|row| row["keys"][0] == columns[0]);
+        let value = value.unwrap()["values"][0].as_f64().unwrap();
         assert!(
-            (low * 0.99..=high * 1.01).contains(&told),
-            "{question} of {}: {told}, of raw rows {low} to {high}",
+            (low * 0.99..=high * 1.01).contains(&value),
+            "{question} of {}: {value}, of raw rows {low} to {high}",
             columns[0]
         );
     }
@@ -306,7 +311,7 @@ fn all_lie_between(question: &str, answer: &Value, rows: &str) {
 
 async fn changes_between_versions_are_visible(demo: &Demo) {
     let (name, now, before) = demo
-        .worst("spans?by=name&measure=p95_us&order=-change.p95_us")
+        .worst("spans?by=name&kind=manual&measure=p95_us&order=-change.p95_us")
         .await;
     assert_eq!(name, "checkout");
     assert!(now > 1.4 * before.unwrap(), "{now} after {before:?}");
@@ -369,4 +374,64 @@ async fn a_demo_has_consistent_data_and_is_seeded_once() {
         error.contains("holds data of the project `shop`"),
         "{error}"
     );
+}
+
+/// Returns the groups in which a template of an alert rule fires at the end of the month, as the value of its only dimension.
+async fn fired(demo: &Demo, rule: &Value) -> Vec<String> {
+    let url = format!(
+        "{}/api/v1/projects/shop/alert-rules/preview",
+        demo.program.listen
+    );
+    let request = demo.program.client.post(url).bearer_auth(&demo.token);
+    let request = request.json(&json!({"rule": rule, "days": 1}));
+    let preview: Value = request.send().await.unwrap().json().await.unwrap();
+    let by = rule["metric"]["by"][0].as_str().unwrap();
+    let transitions = preview["transitions"].as_array().unwrap().iter();
+    let fired = transitions.filter(|one| one["what"] == "fired");
+    let mut groups: Vec<String> = fired
+        .map(|one| one["group"][by].as_str().unwrap().to_owned())
+        .collect();
+    groups.sort_unstable();
+    groups.dedup();
+    groups
+}
+
+/// Every kind of span that devices of the demo send is one that the SDK makes.
+fn spans_are_those_of_the_sdk(demo: &Demo) {
+    let kinds =
+        "SELECT arrayStringConcat(arraySort(groupUniqArray(toString(kind))), ' ') FROM spans";
+    assert_eq!(demo.sql(kinds), "init manual method");
+    // The SDK names a traced function without its parameters, and knows the line of every span.
+    let wrong = "SELECT countIf(code_line = 0 OR position(name, '(') > 0) FROM spans";
+    assert_eq!(demo.sql(wrong), "0");
+    assert_eq!(demo.sql("SELECT DISTINCT sdk_name FROM batches"), "unjank");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_templates_of_alert_rules_find_the_regressions_of_the_demo() {
+    let demo = Demo::of(&["demo", "--installs", "700", "--seed", "7"]).await;
+    spans_are_those_of_the_sdk(&demo);
+    let url = format!(
+        "{}/api/v1/projects/shop/alert-rules/templates",
+        demo.program.listen
+    );
+    let request = demo.program.client.get(url).bearer_auth(&demo.token);
+    let answer: Value = request.send().await.unwrap().json().await.unwrap();
+    let templates = answer["templates"].as_array().unwrap();
+    for (name, group) in [
+        ("A span got slower (p75)", "checkout"),
+        ("A span got slower (p95)", "checkout"),
+        ("A page janks more", "CheckoutActivity"),
+        (
+            "Pages draw later once their data is there (T3 p75)",
+            "CheckoutActivity",
+        ),
+        (
+            "Memory after a quarter of an hour of use (p75)",
+            "ProductActivity",
+        ),
+    ] {
+        let template = templates.iter().find(|one| one["name"] == name);
+        assert_eq!(fired(&demo, template.unwrap()).await, [group], "{name}");
+    }
 }

@@ -32,7 +32,7 @@ async fn send(server: &Server, token: &str, batch: &Value) -> Answer {
     Answer::of(request.send().await.unwrap()).await
 }
 
-/// Sends batches until the answer has this status, for at most a second.
+/// Sends batches until the response has this status, for at most a second.
 async fn answered(server: &Server, token: &str, status: u16) -> Answer {
     tokio::time::timeout(std::time::Duration::from_secs(1), async {
         loop {

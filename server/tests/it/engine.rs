@@ -1,4 +1,4 @@
-//! The engine all tests of this run share: `unjank engine` in a process of its own, ended when the tests end.
+//! The engine that all tests of a run share: `unjank engine` in a separate process, which ends with the tests.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ pub(crate) const UNJANK: &str = env!("CARGO_BIN_EXE_unjank");
 
 pub(crate) struct Engine {
     pub(crate) url: String,
-    /// Keeps the process's standard input open: the engine ends when the tests do.
+    /// Keeps the process's standard input open. The engine ends when it is closed.
     _child: Child,
     _folder: tempfile::TempDir,
 }
@@ -50,7 +50,7 @@ fn start() -> Engine {
         .read_line(&mut line)
         .unwrap();
     let ready: serde_json::Value =
-        serde_json::from_str(&line).expect("the engine says where it listens");
+        serde_json::from_str(&line).expect("the engine prints its address");
     Engine {
         url: ready["url"].as_str().unwrap().to_owned(),
         _child: child,

@@ -1,4 +1,4 @@
-//! Erasing an install, a user id or a project: its rows go, everyone else's stay, and the books balance.
+//! Erasures of an install, a user id or a project: only its rows are deleted, and the books balance.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn send(server: &Server, batch: &Value) {
     );
 }
 
-/// Asks for an erasure, and waits for its end.
+/// Requests an erasure and waits for its end.
 async fn erase(server: &Server, path: &str) -> Value {
     let token = server.token("admin").await;
     let asked = server.call(&token, Method::DELETE, path, None).await;
@@ -290,6 +290,9 @@ async fn a_project_is_erased_for_good_with_its_data_and_keys() {
     assert_eq!(symbol_files(), 1);
 
     let ask = async |method, path: &str, body| server.call(&admin, method, path, body).await;
+    let view = Some(json!({"name": "Janks", "address": "/jank"}));
+    let view = ask(Method::POST, "/api/v1/projects/shop/views", view).await;
+    assert_eq!(view.status.as_u16(), 201, "{}", view.body);
     let path = "/api/v1/projects/shop?confirm=";
     let wrong = ask(Method::DELETE, &format!("{path}default"), None).await;
     assert_eq!(wrong.status.as_u16(), 422);

@@ -1,4 +1,4 @@
-//! Exact periods, which are not widened to whole hours or days: roll-ups together with raw rows give the same answer as raw rows alone.
+//! Exact periods, which are not widened to whole hours or days: roll-ups together with raw rows give the same result as raw rows alone.
 
 use reqwest::Method;
 use serde_json::{Value, json};

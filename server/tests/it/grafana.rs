@@ -57,7 +57,7 @@ fn sent(version: &str, number: u64) -> Value {
     batch
 }
 
-/// A server that has some of everything: two versions, refused events, a clock that is off.
+/// A server with varied data: two versions, refused events, and a device with a wrong clock.
 async fn seeded() -> Server {
     let mut server = Server::start().await;
     server.ready().await;
@@ -136,9 +136,9 @@ fn panels_have_a_title_a_unit_and_a_description() {
         for panel in board.panels() {
             let title = text(panel, "title");
             let unit = text(&panel["fieldConfig"]["defaults"], "unit");
-            let told = text(panel, "description").ends_with('.');
+            let is_sentence = text(panel, "description").ends_with('.');
             assert!(
-                told && !title.is_empty() && !unit.is_empty(),
+                is_sentence && !title.is_empty() && !unit.is_empty(),
                 "{file}: {title} needs a title, a unit and a description"
             );
             let [left, width] = ["x", "w"].map(|key| panel["gridPos"][key].as_u64().unwrap());

@@ -1,4 +1,4 @@
-//! `POST /v1/ingest`, the good days: every signal arrives, every field is where it belongs.
+//! `POST /v1/ingest` with valid batches: every signal is stored, and every field is in its column.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ async fn every_field_of_the_other_signals_is_stored() {
         "batches",
         "stacks",
     ] {
-        let own = "SELECT * EXCEPT (app_id, install_id, session_id, app_version, build, channel, os_name, os_version, device_model, \
+        let own = "SELECT * EXCEPT (app_id, install_id, session_id, app_version, build, channel, mode, os_name, os_version, device_model, \
             device_manufacturer, device_class, locale, user_id, config_revision, fold, range_id)";
         let own = if table == "stacks" { "SELECT *" } else { own };
         all += &format!(
@@ -67,7 +67,7 @@ async fn every_field_of_the_other_signals_is_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn gzip_and_zstd_arrive_like_plain_json() {
+async fn gzip_and_zstd_are_accepted_like_plain_json() {
     let server = Server::start().await;
     let plain = spans(3).to_string();
     let zstd = zstd::bulk::compress(spans(3).to_string().as_bytes(), 3).unwrap();
@@ -96,7 +96,7 @@ async fn gzip_and_zstd_arrive_like_plain_json() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_event_never_spoils_its_batch() {
+async fn a_bad_event_is_rejected_without_the_rest_of_its_batch() {
     let server = Server::start().await;
     let mut mixed = batch();
     let bad = |field: &str, value: Value| {
@@ -184,7 +184,7 @@ async fn a_skewed_clock_is_corrected_and_a_slow_network_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_too_long_is_cut_and_said() {
+async fn long_texts_and_lists_are_truncated_and_counted() {
     let server = Server::start().await;
     let mut long = spans(2);
     long["spans"][0]["name"] = json!("é".repeat(2_000));
@@ -204,7 +204,7 @@ async fn what_is_too_long_is_cut_and_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_events_pass_and_one_more_is_refused() {
+async fn ten_thousand_events_are_accepted_and_one_more_is_refused() {
     let server = Server::with(&["--max-compressed-bytes", "33554432"]).await;
     assert_eq!(
         server.send(&spans(10_000)).await.outcome(),

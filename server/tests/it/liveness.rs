@@ -1,4 +1,4 @@
-//! Nothing that a server needs dies silently: the server says so and ends, to be started again.
+//! If a part of a server dies, the server logs the reason and ends, so that its supervisor restarts it.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,8 +9,7 @@ use crate::server::{Server, spans};
 use crate::wait;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_that_panics_ends_the_server_and_what_was_acknowledged_is_stored_at_the_next_start()
-{
+async fn a_task_that_panics_ends_the_server_and_acknowledged_events_are_stored_at_the_next_start() {
     let mut server = Server::with(&[
         "--clickhouse-url",
         "http://127.0.0.1:9",
@@ -65,10 +64,10 @@ async fn readiness_follows_the_disk_without_any_batch() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disk_that_hangs_is_said_in_time_and_keeps_no_server_from_ending() {
+async fn a_hanging_disk_is_reported_in_time_and_does_not_block_the_shutdown() {
     let mut server = Server::with(&["--shutdown-timeout-ms", "100"]).await;
     server.ready().await;
-    // To open a FIFO that nobody reads takes for ever.
+    // Opening a FIFO without a reader blocks for ever.
     let probe = server.data_dir().join("log/probe");
     std::fs::remove_file(&probe).unwrap();
     assert!(
@@ -111,7 +110,7 @@ async fn a_batch_without_an_id_of_its_own_is_refused_and_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_is_to_come_again_has_no_outcome_yet() {
+async fn an_upload_that_the_device_will_retry_has_no_outcome_yet() {
     let mut server = Server::with(&["--body-timeout-ms", "200"]).await;
     let stalled =
         server

@@ -1,40 +1,55 @@
-//! The server as its users meet it: over HTTP, on a real engine, with real bytes. One binary, one engine, one database a test.
+//! Tests of the server over HTTP, on a real engine. All tests are in one binary and share one engine, with one database per test.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test that cannot go on says so by panicking"
+    reason = "a test that cannot continue panics"
 )]
 
 mod accounts;
 mod alert_actions;
 mod alert_kills;
+mod alert_preview;
 mod alert_regressions;
 mod alert_rounds;
 mod alerts;
 mod api_tokens;
+mod app_starts;
 mod architecture;
+mod asked;
 mod attacks;
+mod attributes;
+mod audit_log;
 mod bad_days;
 mod batches;
 mod bench_data;
 mod books;
 mod circles;
+mod compare_history;
 mod comparison;
 mod config_preview;
 mod control;
 mod dead_letters;
 mod demo;
 mod device_tokens;
+mod devices;
+mod during;
 mod engine;
 mod erasures;
 mod exact_periods;
 mod exports;
+mod first_run;
 mod flame;
 mod folds;
+mod function_names;
 mod gone_clients;
 mod grafana;
+mod hangs;
 mod ingest;
+mod jank_groups;
+mod kill_switch;
 mod liveness;
+mod mcp;
+mod nested_spans;
 mod notifications;
 mod ofrep;
 mod ofrep_clients;
@@ -55,11 +70,16 @@ mod rebuilds;
 mod remote_config;
 mod retention;
 mod role_walk;
+mod rollout;
 mod rules;
+mod same_age;
+mod saved_views;
 mod schema;
 mod scrubbing;
 mod sentry_cli;
 mod server;
+mod sessions;
+mod shared_symbols;
 mod signal_quotas;
 mod source_links;
 mod stacks;
@@ -70,7 +90,10 @@ mod symbol_uploads;
 mod symbols;
 mod symbols_api;
 mod symbols_command;
+mod third_party;
+mod traced_spans;
 mod traces;
 mod two_servers;
+mod versions;
 mod wait;
 mod web;

@@ -1,4 +1,4 @@
-//! The configuration as flags, asked for by hand.
+//! The configuration as flags, requested with plain HTTP.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::server::{Answer, KEY, Server};
 
 pub(crate) const FLAGS: &str = "/ofrep/v1/evaluate/flags";
 
-/// What the tests of flags serve: a change for Android, and another for the half of all installs whose salt is
+/// The configuration of the tests of flags: one override for Android, and one for half of the installs, with the salt
 /// `canary`.
 pub(crate) fn configuration() -> Value {
     json!({
@@ -27,7 +27,7 @@ pub(crate) fn configuration() -> Value {
     })
 }
 
-/// An install that the half of all holds, or does not.
+/// Returns an install inside or outside that half.
 pub(crate) fn install(within: bool) -> String {
     let mut ids = (0..).map(|number| format!("install-{number}"));
     ids.find(|id| (bucket("canary", id) < 50_000) == within)
@@ -96,7 +96,7 @@ async fn all_flags_are_the_document_and_the_toggles() {
         .map(|one| one["key"].as_str().unwrap())
         .collect();
     insta::assert_snapshot!(keys.join("\n"));
-    // Each alone is the same.
+    // A request for a single flag returns the same.
     for one in flags {
         let key = one["key"].as_str().unwrap().replace('/', "%2F");
         let path = format!("{FLAGS}/{}", key.replace(' ', "%20"));
@@ -106,7 +106,7 @@ async fn all_flags_are_the_document_and_the_toggles() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flag_says_which_overrides_decided() {
+async fn a_flag_names_the_overrides_that_decided() {
     let server = serving(configuration()).await;
     let (inside, outside) = (install(true), install(false));
     let tracing = format!("{FLAGS}/tracing.enabled");
@@ -154,7 +154,7 @@ async fn a_flag_says_which_overrides_decided() {
     );
 }
 
-/// Of each attribute: its two names, its condition, what a device says, and what holds for that.
+/// Each attribute: its two names, its condition, the value that a device sends, and a requirement that the value meets.
 fn attributes() -> Value {
     json!([
         ["app_id", "appId", "app_id", "com.example.shop", ["com.example.shop"]],
@@ -175,7 +175,7 @@ fn attributes() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_attribute_counts_under_both_of_its_names() {
+async fn every_attribute_is_accepted_under_both_of_its_names() {
     let server = Server::start().await;
     let token = server.token("editor").await;
     for row in attributes().as_array().unwrap() {
@@ -199,9 +199,9 @@ async fn every_attribute_counts_under_both_of_its_names() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn equal_answers_have_equal_etags_and_are_not_sent_again() {
+async fn equal_responses_have_equal_etags_and_are_not_sent_again() {
     let mut twice = configuration();
-    // It sets what is so already: the same document, with another variant.
+    // This override changes nothing in the document, but the variant differs.
     twice["overrides"][1] = json!({"id": "tablets", "when": {"device_class": ["tablet"]}, "patch": {"poll_interval_s": 300}});
     let server = serving(twice).await;
     let ask = async |context: Value, known: &str| {
@@ -230,7 +230,7 @@ async fn equal_answers_have_equal_etags_and_are_not_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_error_is_said_as_the_protocol_says_it() {
+async fn every_error_has_the_form_that_the_protocol_requires() {
     let server = serving(configuration()).await;
     let unknown = evaluate(
         &server,
@@ -291,9 +291,9 @@ async fn every_error_is_said_as_the_protocol_says_it() {
             let path = key.map_or_else(|| FLAGS.to_owned(), |key| format!("{FLAGS}/{key}"));
             let request = post(&server, &path).bearer_auth(KEY).body(body.to_owned());
             let answer = Answer::of(request.send().await.unwrap()).await;
-            let said = (answer.status.as_u16(), answer.body["errorCode"].as_str());
+            let found = (answer.status.as_u16(), answer.body["errorCode"].as_str());
             let start: String = body.chars().take(80).collect();
-            assert_eq!(said, (status, Some(code)), "{start}");
+            assert_eq!(found, (status, Some(code)), "{start}");
             assert_eq!(answer.body["key"].as_str(), key, "{start}");
             assert!(answer.body["errorDetails"].is_string(), "{start}");
         }
@@ -309,7 +309,7 @@ async fn every_error_is_said_as_the_protocol_says_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_install_is_asked_for_only_when_it_decides() {
+async fn the_install_is_required_only_if_an_override_depends_on_it() {
     let in_force = json!({"id": "one", "when": {"any": [{"not": {"install_id": ["i-1"]}}]}, "patch": {"enabled": true}});
     let with = |changed: Value| {
         let mut one = in_force.clone();
@@ -357,7 +357,7 @@ async fn flags_are_refused_like_batches() {
             refused(ask().header("x-api-key", "wrong")).await,
             outcome(401, "key_unknown")
         );
-        // `Authorization` decides when it is there.
+        // `Authorization` takes precedence over `X-API-Key`.
         let both = ask().header("x-api-key", KEY).bearer_auth("wrong");
         assert_eq!(refused(both).await, outcome(401, "key_unknown"));
         let token = ask().bearer_auth("eyJhbGciOiJIUzI1NiIsImtpZCI6IngifQ.e30.e30");

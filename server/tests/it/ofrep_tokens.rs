@@ -1,4 +1,4 @@
-//! The configuration as flags, asked for with a device token, which speaks for one install.
+//! The configuration as flags, requested with a device token, which is valid for one install.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::server::{Answer, NOW, Server};
 
 const INSTALL: &str = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
 
-/// Registers a key of the team's own server; answers a token it signed for [`INSTALL`].
+/// Registers a device key. Returns a token for [`INSTALL`] that is signed with it.
 async fn token(data_dir: &Path) -> String {
     let pair = Ed25519KeyPair::generate().unwrap();
     let public: PublicKeyX509Der<'_> = pair.public_key().as_der().unwrap();
@@ -53,7 +53,7 @@ async fn evaluate(server: &Server, token: &str, context: &Value) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_names_the_install_and_no_other_can_be_asked_for() {
+async fn a_token_sets_the_install_and_refuses_any_other() {
     let mine =
         json!({"id": "mine", "when": {"install_id": [INSTALL]}, "patch": {"poll_interval_s": 60}});
     let server = serving(json!({"base": {}, "overrides": [mine]})).await;
@@ -64,7 +64,7 @@ async fn a_token_names_the_install_and_no_other_can_be_asked_for() {
         }
     })
     .await
-    .expect("a new key counts soon");
+    .expect("the key is accepted soon");
     for context in [
         json!({}),
         json!({"targetingKey": ""}),
@@ -80,7 +80,7 @@ async fn a_token_names_the_install_and_no_other_can_be_asked_for() {
         let answer = evaluate(&server, &token, &json!({"targetingKey": other})).await;
         assert_eq!(answer.outcome(), (403, "token_not_for_install".to_owned()));
     }
-    // Tokens are borne, keys may be sent the other way.
+    // `X-API-Key` accepts keys only, not tokens.
     let request = server.client.post(format!("{}{FLAGS}", server.url));
     let request = request.header("x-api-key", &token).json(&json!({}));
     let answer = Answer::of(request.send().await.unwrap()).await;

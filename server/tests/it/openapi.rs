@@ -1,19 +1,20 @@
-//! The API document: complete, current, and true, as schemathesis finds by trying everything it says.
+//! The API document is complete, current and correct. Schemathesis checks it by calling everything that it describes.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::path::Path;
 
 use regex::Regex;
 use reqwest::Method;
 use serde_json::Value;
+use tokio::process::Command;
 
 use crate::people::admin;
 use crate::postgres::postgres;
 use crate::server::Server;
+use crate::third_party::{installed, succeeds};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
-/// All but logging out, which ends the session that the others are tried with.
+/// All operations except those of the session: a logout would end the session of the other calls.
 const PEOPLE: &str = "^/api/v1/(?!session)";
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
@@ -29,9 +30,11 @@ fn operations(document: &Value) -> BTreeSet<String> {
     operations.collect()
 }
 
-/// `METHOD /path` of what a function of the routing table routes. The router itself does not tell.
+/// `METHOD /path` of the routes in a function of the routing table. The router itself cannot list them.
 fn routes(function: &str) -> BTreeSet<String> {
-    let table = std::fs::read_to_string(Path::new(CRATE).join("src/http.rs")).unwrap();
+    let tables = ["src/http.rs", "src/http/jank_group_routes.rs"];
+    let read = |file: &str| std::fs::read_to_string(Path::new(CRATE).join(file)).unwrap();
+    let table = tables.map(read).concat();
     let (_, rest) = table.split_once(&format!("fn {function}(")).unwrap();
     let (body, _) = rest.split_once("\n}\n").unwrap();
     let prefix = if function == "public" { "" } else { "/api/v1" };
@@ -52,11 +55,13 @@ fn routes(function: &str) -> BTreeSet<String> {
 fn every_public_route_is_in_the_document_and_nothing_else() {
     let mut routed = routes("public");
     routed.extend(routes("management"));
+    routed.extend(routes("configuration"));
     routed.extend(routes("people"));
     routed.extend(routes("data"));
     routed.extend(routes("rules"));
     routed.extend(routes("alerts"));
     routed.extend(routes("questions"));
+    routed.extend(routes("jank_groups"));
     routed.extend(routes("notifying"));
     routed.extend(routes("symbols"));
     let documented = operations(&unjank_server::http::document());
@@ -70,7 +75,7 @@ fn every_public_route_is_in_the_document_and_nothing_else() {
 }
 
 #[test]
-fn every_operation_says_what_it_does_and_has_a_name_of_its_own() {
+fn every_operation_has_a_summary_and_a_unique_name() {
     let document = unjank_server::http::document();
     let mut names = BTreeSet::new();
     let paths = document["paths"].as_object().unwrap();
@@ -93,12 +98,12 @@ fn the_document_in_the_repository_is_current() {
     let kept: Value = serde_json::from_slice(&kept).unwrap();
     assert!(
         kept == unjank_server::http::document(),
-        "server/openapi.json is not what the code says: run `make openapi` and commit it"
+        "server/openapi.json is outdated: run `make openapi` and commit it"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_server_answers_its_document() {
+async fn the_server_serves_its_document() {
     let server = Server::start().await;
     let url = format!("{}/openapi.json", server.url);
     let answer = server.client.get(url).send().await.unwrap();
@@ -106,24 +111,15 @@ async fn the_server_answers_its_document() {
     assert!(document == unjank_server::http::document());
 }
 
-fn schemathesis() -> PathBuf {
-    let path = Path::new(CRATE).join("../.cache/schemathesis/venv/bin/st");
-    assert!(
-        path.exists(),
-        "{} is missing: run `make clients`, which installs what the API is tried with",
-        path.display()
-    );
-    path
-}
-
-/// Examples and coverage try the edges of each parameter, fuzzing what nobody thought of.
+/// Examples and coverage try the limits of each parameter. Fuzzing finds unexpected cases.
 const ALL: &str = "examples,coverage,fuzzing";
 
-/// Tries all operations whose paths match.
-async fn hold(server: &Server, paths: &str, phases: &str) {
+/// Calls all operations whose paths match, and checks the responses against the document.
+async fn check_responses(server: &Server, paths: &str, phases: &str) {
     let session = admin(server).await.session;
-    let Output { status, stdout, .. } = tokio::process::Command::new(schemathesis())
-        // What it remembers from one run to the next goes with the server's files.
+    let mut schemathesis = Command::new(installed("schemathesis/venv/bin/st"));
+    schemathesis
+        // The files that schemathesis keeps between runs are deleted with the server's files.
         .current_dir(server.data_dir())
         .arg("--config-file")
         .arg(Path::new(CRATE).join("tests/schemathesis/schemathesis.toml"))
@@ -132,18 +128,14 @@ async fn hold(server: &Server, paths: &str, phases: &str) {
         .arg(format!("{}/openapi.json", server.url))
         .env("API_TOKEN", server.token("admin").await)
         .env("INGEST_KEY", "any-key")
-        .env("SESSION", session.split_once('=').unwrap().1)
-        .kill_on_drop(true)
-        .output()
-        .await
-        .unwrap();
-    assert!(status.success(), "{}", String::from_utf8_lossy(&stdout));
+        .env("SESSION", session.split_once('=').unwrap().1);
+    succeeds(&mut schemathesis).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_devices_operators_and_those_who_leave_are_answered_is_what_the_document_says() {
+async fn responses_to_devices_operators_and_logouts_match_the_document() {
     let server = Server::start().await;
-    hold(
+    check_responses(
         &server,
         "^/(v1/|ofrep/|healthz|readyz|openapi|api/v1/session)",
         ALL,
@@ -152,13 +144,13 @@ async fn what_devices_operators_and_those_who_leave_are_answered_is_what_the_doc
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_people_and_tools_are_answered_is_what_the_document_says() {
-    hold(&Server::start().await, PEOPLE, ALL).await;
+async fn responses_to_people_and_tools_match_the_document() {
+    check_responses(&Server::start().await, PEOPLE, ALL).await;
 }
 
-/// PostgreSQL takes less than SQLite: no NUL in a text, no number past its type.
+/// PostgreSQL refuses values that SQLite accepts: a NUL in a text, and a number outside its type.
 #[tokio::test(flavor = "multi_thread")]
-async fn on_postgresql_people_and_tools_are_answered_what_the_document_says() {
+async fn responses_to_people_and_tools_match_the_document_on_postgresql() {
     let url = postgres().database().await;
     let server = Server::with(&["--database-url", url.as_str()]).await;
     let token = server.token("admin").await;
@@ -170,5 +162,5 @@ async fn on_postgresql_people_and_tools_are_answered_what_the_document_says() {
         let (status, code) = answer.outcome();
         assert_eq!((status, code.as_str()), outcome, "{path}");
     }
-    hold(&server, PEOPLE, "fuzzing").await;
+    check_responses(&server, PEOPLE, "fuzzing").await;
 }

@@ -1,4 +1,4 @@
-//! Logins with an identity provider, most of which lies.
+//! Logins with an identity provider, which lies in most tests.
 
 mod provider;
 mod roles;
@@ -15,7 +15,7 @@ use self::provider::{CLIENT, Provider, SECRET, Signed};
 use crate::people::{self, EMAIL, PASSWORD, as_person, log_in, request};
 use crate::server::{Answer, Server};
 
-/// Where people open unjank. The tests ask the server itself.
+/// The URL at which people open unjank. The tests call the server directly.
 const PUBLIC: &str = "http://127.0.0.1:1";
 
 async fn server(provider: &Provider, more: &[&str]) -> Server {
@@ -50,7 +50,7 @@ impl<'s> Browser<'s> {
         cookies.join("; ")
     }
 
-    /// Opens an address as a link from the provider's site does, and keeps the cookies of the answer.
+    /// Opens a URL as a link on the provider's site does, and keeps the cookies of the response.
     async fn open(&mut self, path: &str, query: &[(&str, &str)]) -> Response {
         let url = format!("{}/api/v1/session{path}", self.server.url);
         let request = self.client.get(url).query(query);
@@ -73,14 +73,14 @@ impl<'s> Browser<'s> {
         response
     }
 
-    /// Begins a login. Answers the address at the provider.
+    /// Begins a login. Returns the provider's URL.
     async fn start(&mut self, to: &str) -> Url {
         let response = self.open("/oidc", &[("to", to)]).await;
         assert_eq!(response.status(), 303);
         location(&response).parse().unwrap()
     }
 
-    /// Comes back from the provider. Answers the page that is opened.
+    /// Follows the redirect from the provider. Returns the page that opens.
     async fn come_back(&mut self, address: &Url, code: &str) -> String {
         let state = parameter(address, "state");
         let query = [("state", state.as_str()), ("code", code)];
@@ -89,7 +89,7 @@ impl<'s> Browser<'s> {
         location(&response)
     }
 
-    /// A whole login.
+    /// Logs in. Returns the page that opens.
     async fn log_in(&mut self, provider: &Provider) -> String {
         let address = self.start("/").await;
         let code = provider.code(&address);
@@ -143,7 +143,7 @@ async fn a_person_logs_in_twice_and_is_the_same_person() {
     .await;
     let methods = request(&server, Method::GET, "/session/methods");
     let methods = Answer::of(methods.send().await.unwrap()).await;
-    assert_eq!(methods.body, json!({"openid_connect": "Acme"}));
+    assert_eq!(methods.body["openid_connect"], "Acme");
     let mut browser = Browser::new(&server);
     let address = browser.start("/config?project=shop#top").await;
     assert!(address.as_str().starts_with(provider.issuer()));
@@ -167,7 +167,7 @@ async fn a_person_logs_in_twice_and_is_the_same_person() {
     let login = [&me["has_password"], &me["identity_provider"]];
     assert_eq!(login, [&json!(false), &json!("Acme")]);
     assert_eq!(browser.refresh().await, 200);
-    // The subject says who it is, whatever the address is now.
+    // The subject identifies the person, even if the e-mail address has changed.
     provider.change(|manners| {
         manners.claims = json!({"email": "other@example.com", "email_verified": false});
     });
@@ -180,7 +180,7 @@ async fn a_person_logs_in_twice_and_is_the_same_person() {
         [&users[0]["has_password"], &users[0]["has_identity"]],
         [false, true]
     );
-    // The provider is asked again after a day, however often the session is used.
+    // After a day, another login at the provider is required, however often the session is used.
     server.pass(Duration::from_secs(23 * 3_600));
     let mut third = Browser::new(&server);
     third.cookies = second.cookies.clone();
@@ -195,7 +195,7 @@ async fn without_a_provider_there_is_nothing_to_start() {
     let mut browser = Browser::new(&server);
     let methods = request(&server, Method::GET, "/session/methods");
     let methods = Answer::of(methods.send().await.unwrap()).await;
-    assert_eq!(methods.body, json!({"openid_connect": null}));
+    assert_eq!(methods.body["openid_connect"], json!(null));
     for path in ["/oidc", "/oidc/callback"] {
         assert_eq!(browser.open(path, &[]).await.status(), 404);
     }
@@ -251,7 +251,7 @@ async fn an_id_token_that_is_not_for_this_login_is_refused() {
             manners.claims = asks_user_info;
             manners.user_info = Some(json!({"sub": "subject-1"}));
         });
-        // Forgets the discovery without a user info.
+        // The server forgets the cached discovery, which has no user info endpoint.
         server.pass(Duration::from_secs(3_600));
         provider.change(|manners| {
             let later = crate::server::NOW / 1_000_000 + 86_400;
@@ -267,7 +267,7 @@ async fn an_id_token_that_is_not_for_this_login_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_not_verified_takes_over_nobody() {
+async fn an_unverified_address_takes_over_no_account() {
     let provider = Provider::start().await;
     let server = server(&provider, &CREATES).await;
     let operator = people::admin(&server).await;
@@ -284,7 +284,7 @@ async fn an_address_that_is_not_verified_takes_over_nobody() {
         assert_eq!(page, format!("/?login_error={code}"), "{claims}");
         assert!(!browser.has_session());
     }
-    // A verified one is the same person, who keeps the password and the sessions.
+    // With a verified address, it is the same person, who keeps the password and the sessions.
     provider.change(|manners| manners.claims = json!({"email": "ANN@example.com"}));
     let mut browser = Browser::new(&server);
     assert_eq!(browser.log_in(&provider).await, "/");
@@ -296,7 +296,7 @@ async fn an_address_that_is_not_verified_takes_over_nobody() {
     let other = as_person(&server, &operator, Method::GET, "/me", json!(null)).await;
     assert_eq!(other.body["id"], me["id"]);
     assert_eq!(log_in(&server, EMAIL, PASSWORD).await.status(), 200);
-    // The address belongs to the first account now.
+    // The address is now linked to the first account of the provider.
     provider.change(|manners| manners.claims = json!({"sub": "subject-2"}));
     let mut thief = Browser::new(&server);
     let page = thief.log_in(&provider).await;
@@ -317,34 +317,34 @@ async fn people_who_are_not_invited_are_refused_unless_the_setting_admits_them()
     let add = ["user", "add", "--email", EMAIL, "--name", "Ann"];
     let invitation = server.command(&add).await;
     assert_eq!(browser.log_in(&provider).await, "/");
-    // The invitation is of no use any more.
+    // The invitation is no longer valid.
     let body = json!({"token": invitation, "password": PASSWORD});
     let accepted = request(&server, Method::POST, "/invitation").json(&body);
     assert_eq!(accepted.send().await.unwrap().status(), 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_callback_counts_once_and_only_in_the_browser_that_started() {
+async fn a_callback_works_once_and_only_in_the_browser_that_started() {
     let provider = Provider::start().await;
     let server = server(&provider, &CREATES).await;
     let refused = "/?login_error=not_started";
     let mut browser = Browser::new(&server);
-    // Without a start.
+    // The browser has started no login.
     let nowhere: Url = "http://127.0.0.1:1/?state=made-up".parse().unwrap();
     assert_eq!(browser.come_back(&nowhere, "code").await, refused);
     let response = browser.open("/oidc/callback", &[]).await;
     assert_eq!(location(&response), refused);
-    // A victim is given an attacker's link: there is no attempt in that browser, or another one.
+    // An attacker gives a victim a callback link. The victim's browser has started no login, or another one.
     let address = browser.start("/").await;
     let code = provider.code(&address);
     let mut victim = Browser::new(&server);
     assert_eq!(victim.come_back(&address, &code).await, refused);
     let own = victim.start("/").await;
     assert_eq!(victim.come_back(&address, &code).await, refused);
-    // A code of another login does not go with this one.
+    // The code of another login is refused.
     assert_eq!(victim.come_back(&own, &code).await, "/?login_error=invalid");
     assert!(!victim.has_session());
-    // A cookie that was changed.
+    // The cookie was changed.
     let address = browser.start("/").await;
     let kept = browser.cookies.clone();
     for cookie in browser.cookies.values_mut() {
@@ -358,7 +358,7 @@ async fn a_callback_counts_once_and_only_in_the_browser_that_started() {
     }
     let code = provider.code(&address);
     assert_eq!(browser.come_back(&address, &code).await, refused);
-    // Once: the provider does not take a code again, and nobody else brings it.
+    // A callback works once, because the provider refuses a used code.
     browser.cookies = kept.clone();
     assert_eq!(browser.come_back(&address, &code).await, "/");
     browser.cookies = kept;
@@ -366,7 +366,7 @@ async fn a_callback_counts_once_and_only_in_the_browser_that_started() {
         browser.come_back(&address, &code).await,
         "/?login_error=invalid"
     );
-    // Ten minutes.
+    // A login expires after ten minutes.
     let mut slow = Browser::new(&server);
     let address = slow.start("/").await;
     let code = provider.code(&address);
@@ -376,7 +376,7 @@ async fn a_callback_counts_once_and_only_in_the_browser_that_started() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_provider_refuses_and_answers_of_others_end_the_attempt() {
+async fn a_refusal_or_a_response_of_another_provider_ends_the_login() {
     let provider = Provider::start().await;
     let server = server(&provider, &CREATES).await;
     for (more, code) in [

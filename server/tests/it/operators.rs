@@ -1,4 +1,4 @@
-//! What operators see: health, readiness, metrics.
+//! Health, readiness and metrics, for operators.
 
 use crate::server::{Answer, Server, spans};
 
@@ -38,7 +38,7 @@ async fn a_server_with_its_store_is_ready() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readiness_asks_clickhouse_once_a_second_and_tells_only_operators_why_it_is_away() {
+async fn readiness_queries_clickhouse_once_a_second_and_gives_the_reason_to_operators_only() {
     let server = Server::start().await;
     server.ready().await;
     let asked = "SELECT count() FROM system.query_log WHERE type = 'QueryFinish' AND query LIKE 'SELECT 1%' \
@@ -55,12 +55,12 @@ async fn readiness_asks_clickhouse_once_a_second_and_tells_only_operators_why_it
     assert!(more < 60, "{more}");
 
     let server = Server::with(&["--clickhouse-url", "http://127.0.0.1:9"]).await;
-    let said = async |url: &str| {
+    let reason = async |url: &str| {
         let answer = server.client.get(format!("{url}/readyz")).send().await;
         Answer::of(answer.unwrap()).await.body["clickhouse"].to_string()
     };
-    assert_eq!(said(&server.url).await, "\"away\"");
-    assert!(said(&server.admin_url).await.len() > 10);
+    assert_eq!(reason(&server.url).await, "\"away\"");
+    assert!(reason(&server.admin_url).await.len() > 10);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,7 +113,7 @@ async fn refused_batches_are_counted_in_the_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_are_neither_sniffed_nor_kept() {
+async fn responses_are_neither_sniffed_nor_cached() {
     let server = Server::start().await;
     let token = server.token("admin").await;
     let get = async |path: &str| {
@@ -159,7 +159,7 @@ async fn the_last_use_of_keys_and_tokens_is_shown() {
     };
     let tokens = list("/tokens?of_projects=true", "tokens").await;
     assert_eq!(tokens[0]["last_used_at"], crate::server::NOW);
-    // Any change makes the server look at its keys.
+    // Any change makes the server reload its keys.
     let new = serde_json::json!({"name": "another"});
     let path = "/api/v1/projects/default/keys";
     server

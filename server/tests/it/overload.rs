@@ -1,4 +1,4 @@
-//! More than the server can take: who came first goes on, who comes now is told to come back, and polls are answered.
+//! An overloaded server continues earlier uploads, refuses new ones with `Retry-After`, and still responds to polls.
 
 use std::net::SocketAddr;
 
@@ -7,14 +7,14 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::server::{Answer, KEY, Server, spans};
 
-/// An upload whose body does not come to its end yet.
+/// An upload whose body is incomplete so far.
 struct Upload {
     stream: TcpStream,
     rest: Vec<u8>,
 }
 
 impl Upload {
-    /// From one of several addresses: one alone does not get as many connections.
+    /// Begins an upload from one of several addresses, because a single address may not open so many connections.
     async fn begin(server: &Server, number: u8) -> Self {
         let address = server.url.trim_start_matches("http://");
         let socket = TcpSocket::new_v4().unwrap();
@@ -29,7 +29,7 @@ impl Upload {
         );
         let (begin, rest) = body.split_at(body.len() / 2);
         stream.write_all(head.as_bytes()).await.unwrap();
-        // The server asks for the body when it has let the upload in.
+        // The server requests the body once it has admitted the upload.
         let mut go_on = [0; "HTTP/1.1 100 Continue\r\n\r\n".len()];
         stream.read_exact(&mut go_on).await.unwrap();
         stream.write_all(begin).await.unwrap();
@@ -62,7 +62,7 @@ async fn uploads_that_stall_refuse_the_next_ones_and_leave_polls_alone() {
     let refused = server.send(&spans(1)).await;
     assert_eq!(refused.outcome(), (503, "overloaded".to_owned()));
     assert_eq!(refused.retry_after.as_deref(), Some("5"));
-    // One key takes three eighths of the connections at most, its project half of the uploads.
+    // One key may use at most three eighths of the connections, and its project half of the uploads.
     let other = server
         .request_with("any-key")
         .body(spans(1).to_string())

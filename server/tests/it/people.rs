@@ -239,7 +239,7 @@ async fn two_tabs_that_refresh_at_once_both_stay_logged_in() {
         let me = as_person(&server, tab, Method::GET, "/me", json!(null)).await;
         assert_eq!(me.status, 200);
     }
-    // The next refresh works whichever response the browser keeps, and a refresh whose response was lost can be repeated.
+    // The next refresh works with either response, and a refresh can be repeated if its response was lost.
     assert_eq!(one.refresh, other.refresh);
     server.pass(Duration::from_secs(600));
     assert_eq!(refresh(&one).await.status(), 200);

@@ -1,4 +1,4 @@
-//! The PostgreSQL that all tests of a run share. Its programs come from the machine or from npm. It ends, and its data goes, with the tests.
+//! The PostgreSQL that all tests of a run share. Its programs come from the machine or from npm. It ends with the tests, and its data is deleted.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;

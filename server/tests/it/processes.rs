@@ -297,7 +297,7 @@ async fn reclassification_of_history_continues_after_the_server_was_killed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_data_folder_of_the_previous_release_opens_with_all_its_rows() {
-    // Made by the release whose engine had an HTTP interface of our own, from one batch with an event of every signal.
+    // The folder is from a release whose engine had an HTTP interface of our own. It has one batch with an event of every signal.
     const FOLDER: &[u8] = include_bytes!("../folders/before-listeners.tar.zst");
     const TABLES: &str = "SELECT table, sum(rows) FROM system.parts WHERE active AND database = 'unjank' AND table NOT LIKE 'schema%' \
                           AND table NOT IN ('outcomes', 'stack_classes') GROUP BY table ORDER BY table";
@@ -351,7 +351,7 @@ async fn a_data_folder_of_the_previous_release_opens_with_all_its_rows() {
     // A release with other built-in rules reclassifies the stack.
     let classes = "SELECT uniq(stack_hash), uniq(group_id) FROM stack_classes";
     assert_eq!(sql(folder.path(), classes), "1\t1");
-    // New rows are stored beside the old ones and rolled up.
+    // New rows are stored in addition to the old ones, and rolled up.
     program.send(&fresh_spans(3)).await;
     program.rolled_up().await;
     let spans = "SELECT (SELECT count() FROM spans), (SELECT sum(samples) FROM spans_hourly), (SELECT sum(samples) FROM spans_daily)";

@@ -1,4 +1,4 @@
-//! The Prometheus alerts use metrics that the server exports, and tell the operator what to do.
+//! The Prometheus alerts use metrics that the server exports, and their annotations instruct the operator.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -4,34 +4,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::server::{Answer, Server, batch, span};
-
-struct Asked {
-    server: Server,
-    token: String,
-}
+use crate::asked::Asked;
+use crate::server::{Server, batch, span};
 
 impl Asked {
-    async fn of(batches: &[Value]) -> Self {
-        let server = Server::start().await;
-        server.ready().await;
-        for batch in batches {
-            let answer = server.send(batch).await;
-            assert_eq!(answer.status, 202, "{}", answer.body);
-            assert_eq!(answer.body["rejected"], json!([]));
-        }
-        server.drained().await;
-        let token = server.token("viewer --project default").await;
-        Self { server, token }
-    }
-
-    async fn ask(&self, path: &str) -> Answer {
-        let path = format!("/api/v1/projects/default/{path}");
-        self.server
-            .call(&self.token, Method::GET, &path, None)
-            .await
-    }
-
     /// Keys, values and base of each row.
     async fn rows(&self, path: &str) -> Vec<(Value, Value, Value)> {
         let answer = self.ask(path).await;
@@ -436,7 +412,7 @@ async fn filter_values_cannot_inject_sql_and_projects_are_separate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invalid_questions_are_refused_with_what_to_do() {
+async fn invalid_queries_are_refused_with_a_remedy() {
     let asked = Asked::of(&[]).await;
     let searches = format!("query/spans?{}", "contains.name=a&".repeat(500));
     let measures = format!("query/spans?{}", "measure=count&".repeat(500));

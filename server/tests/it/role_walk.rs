@@ -20,6 +20,7 @@ editor DELETE /api/v1/projects/default/alert-rules/00000000-0000-0000-0000-00000
 viewer GET /api/v1/projects/default/incidents
 viewer GET /api/v1/projects/default/incidents/00000000-0000-0000-0000-000000000000
 editor POST /api/v1/projects/default/incidents/00000000-0000-0000-0000-000000000000/acknowledge
+editor DELETE /api/v1/projects/default/incidents/00000000-0000-0000-0000-000000000000/acknowledge
 viewer GET /api/v1/projects/default/mutes
 editor POST /api/v1/projects/default/mutes
 editor DELETE /api/v1/projects/default/mutes/00000000-0000-0000-0000-000000000000
@@ -31,12 +32,19 @@ viewer GET /api/v1/projects/default/config/revisions/1
 viewer GET /api/v1/projects/default/query/no-signal-0
 viewer GET /api/v1/projects/default/query/no-signal-0/series
 viewer GET /api/v1/projects/default/query/no-signal-0/distribution
+viewer GET /api/v1/projects/default/query/no-signal-0/significance
 viewer GET /api/v1/projects/default/janks/stacks
 viewer GET /api/v1/projects/default/janks/flame
 viewer GET /api/v1/projects/default/janks/folded
 viewer GET /api/v1/projects/default/janks/speedscope
 viewer GET /api/v1/projects/default/janks/events
 viewer GET /api/v1/projects/default/janks/groups/1
+viewer GET /api/v1/projects/default/janks/handling
+viewer GET /api/v1/projects/default/janks/groups/1/handling
+editor PUT /api/v1/projects/default/janks/groups/1/handling
+editor POST /api/v1/projects/default/janks/groups/1/comments
+editor DELETE /api/v1/projects/default/janks/groups/1/comments/00000000-0000-0000-0000-000000000000
+editor POST /api/v1/projects/default/janks/groups/1/owner-rule
 viewer GET /api/v1/projects/default/traces
 viewer GET /api/v1/projects/default/export/no-table-0
 viewer GET /api/v1/projects/default/report
@@ -44,10 +52,16 @@ viewer GET /api/v1/projects/default/books
 viewer GET /api/v1/projects/default/traces/00000000000000000000000000000000
 viewer GET /api/v1/projects/default/traces/00000000000000000000000000000000/chrome
 viewer GET /api/v1/projects/default/spans/inside
+viewer GET /api/v1/projects/default/spans/packages
+viewer GET /api/v1/projects/default/app-starts
+viewer GET /api/v1/projects/default/versions
+viewer GET /api/v1/projects/default/sessions
+viewer GET /api/v1/projects/default/sessions/00000000-0000-0000-0000-000000000000
 viewer GET /api/v1/projects/default/keys
 viewer GET /api/v1/projects/default/rules
 viewer POST /api/v1/projects/default/rules/check
 viewer POST /api/v1/projects/default/rules/dry-run
+viewer GET /api/v1/projects/default/rules/owners
 viewer GET /api/v1/projects/default/rules/revisions
 viewer GET /api/v1/projects/default/rules/revisions/1
 viewer GET /api/v1/projects/default/rules/reclassification
@@ -56,6 +70,9 @@ editor POST /api/v1/projects/default/rules/rollback
 editor PUT /api/v1/projects/default/config
 editor POST /api/v1/projects/default/config/rollback
 editor POST /api/v1/projects/default/config/kill
+viewer GET /api/v1/projects/default/config/kill
+editor POST /api/v1/projects/default/config/switch-on
+viewer GET /api/v1/projects/default/config/rollout
 admin GET /api/v1/projects/default/audit
 admin GET /api/v1/projects/default/members
 admin PUT /api/v1/projects/default/members/00000000-0000-0000-0000-000000000000
@@ -68,8 +85,10 @@ admin POST /api/v1/users
 admin DELETE /api/v1/users/00000000-0000-0000-0000-000000000000
 admin POST /api/v1/users/00000000-0000-0000-0000-000000000000/enable
 admin POST /api/v1/users/00000000-0000-0000-0000-000000000000/invitation
+admin DELETE /api/v1/users/00000000-0000-0000-0000-000000000000/invitation
 admin GET /api/v1/audit
 admin POST /api/v1/projects/default/keys
+admin GET /api/v1/projects/default/keys/refused
 admin PATCH /api/v1/projects/default/keys/00000000-0000-0000-0000-000000000000
 admin DELETE /api/v1/projects/default/keys/00000000-0000-0000-0000-000000000000
 admin PATCH /api/v1/projects/default
@@ -84,6 +103,10 @@ admin PUT /api/v1/projects/default/storage
 viewer GET /api/v1/projects/default/source-links
 editor PUT /api/v1/projects/default/source-links
 viewer POST /api/v1/projects/default/source-links/preview
+viewer GET /api/v1/projects/default/views
+editor POST /api/v1/projects/default/views
+editor PATCH /api/v1/projects/default/views/00000000-0000-0000-0000-000000000000
+editor DELETE /api/v1/projects/default/views/00000000-0000-0000-0000-000000000000
 admin DELETE /api/v1/projects/default/data
 admin GET /api/v1/projects/default/erasures
 admin GET /api/v1/projects/default/erasures/00000000-0000-0000-0000-000000000000
@@ -109,7 +132,8 @@ viewer GET /api/v1/projects/default/symbols/check
 ";
 
 /// Routes that are public or require only a login.
-const WITHOUT_A_ROLE: [&str; 11] = [
+const WITHOUT_A_ROLE: [&str; 12] = [
+    "setup",
     "login",
     "invitation",
     "session",

@@ -276,7 +276,7 @@ async fn an_unfinished_reclassification_continues_at_the_next_start() {
     let count = "SELECT count() FROM stack_class_current WHERE rules_version = 1";
     assert_eq!(server.query(count).await, "2500");
     server.end().await;
-    // As if the server had been killed after a third of the stacks.
+    // Simulate a server that was killed after a third of the stacks.
     let third = "DELETE FROM stack_classes WHERE rules_version = 1 AND stack_hash % 3 > 0 SETTINGS mutations_sync = 2";
     server.query(third).await;
     assert_ne!(server.query(count).await, "2500");

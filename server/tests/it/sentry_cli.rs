@@ -10,7 +10,10 @@ use crate::server::Server;
 use crate::symbols::{CULPRITS, build_program, janks, mapping, obfuscated};
 
 /// Returns the program, or `None` on machines for which npm has none.
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+#[expect(
+    clippy::print_stderr,
+    reason = "a skipped test prints that it is skipped"
+)]
 fn installed() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/sentry-cli");
     assert!(
@@ -33,7 +36,7 @@ struct Build {
     folder: tempfile::TempDir,
 }
 
-/// What a run of the program printed.
+/// The output of a run of the program.
 struct Run {
     success: bool,
     text: String,
@@ -87,7 +90,7 @@ impl Build {
         }
     }
 
-    /// Runs the program, which must succeed. Returns what it printed.
+    /// Runs the program, which must succeed. Returns its output.
     async fn upload(&self, arguments: &[&str]) -> String {
         let run = self.run(arguments).await;
         assert!(run.success, "{}", run.text);
@@ -189,7 +192,7 @@ async fn source_maps_with_debug_ids_are_uploaded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn errors_say_what_to_do() {
+async fn errors_name_a_remedy() {
     let Some(build) = Build::start(&[]).await else {
         return;
     };
@@ -200,7 +203,7 @@ async fn errors_say_what_to_do() {
     assert!(run.text.contains("unjank token create"), "{}", run.text);
     let run = build.run_as(&build.token, "elsewhere", &upload).await;
     assert!(!run.success);
-    // The tool has a text of its own.
+    // The tool prints its own text.
     assert!(run.text.contains("Project not found"), "{}", run.text);
     let viewer = build.server.token("viewer --project default").await;
     let run = build.run_as(&viewer, "default", &upload).await;

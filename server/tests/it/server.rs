@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::engine::{PASSWORD, USER, engine};
 use crate::wait;
 
-/// 2026-11-20T12:00:00Z: the time the example batch was sent at.
+/// 2026-11-20T12:00:00Z, when the example batch was sent.
 pub(crate) const NOW: i64 = 1_795_176_000_000_000;
 pub(crate) const KEY: &str = "test-key";
 /// A time at which reading the clock panics.
@@ -290,6 +290,7 @@ impl Server {
 
     /// Runs a command of the program on this server's control database. Returns its output.
     pub(crate) async fn command(&self, line: &[&str]) -> String {
+        self.opened().await;
         let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_unjank"))
             .args(line)
             .arg("--data-dir")
@@ -301,6 +302,12 @@ impl Server {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{error}");
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Waits until a server that starts has created its project and keys, because commands do not create them.
+    async fn opened(&self) {
+        let is_open = || self.running.is_none() || self.app.lock().unwrap().strong_count() > 0;
+        wait::until("the server has its project", async || is_open()).await;
     }
 
     /// Returns `--database-url …` if the server was started with it.

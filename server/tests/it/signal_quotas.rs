@@ -100,6 +100,7 @@ async fn a_signal_over_its_quota_is_dropped_and_the_others_are_stored() {
             "{line} in {metrics}"
         );
     }
+    server.drained().await;
     server.end().await;
     let expected = format!(
         "janks\tduplicate\tbatch\t1\njanks\tstored\t\t2\n\

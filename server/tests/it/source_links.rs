@@ -30,7 +30,7 @@ fn janks(version: &str) -> Value {
     batch
 }
 
-/// Asks until the answer has this link in the place of the Kotlin frame.
+/// Repeats a query until the Kotlin frame of the response has this link.
 async fn until_linked(
     server: &Server,
     (token, kind): (&str, &str),

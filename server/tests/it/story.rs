@@ -103,7 +103,7 @@ async fn poll(program: &Program, key: &str, install: u32, os: &str) -> Value {
     answer.body
 }
 
-/// Returns those of the first 200 devices that receive the override.
+/// Of the first 200 devices, returns the ones that receive the override.
 async fn chosen(program: &Program, key: &str, os: &str) -> BTreeSet<u32> {
     let mut chosen = BTreeSet::new();
     for install in 0..200 {

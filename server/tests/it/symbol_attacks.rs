@@ -1,4 +1,4 @@
-//! Symbol files and requests that are made to hurt the server.
+//! Symbol files and requests that try to harm the server.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -179,7 +179,7 @@ async fn many_files_in_one_request_do_not_hold_it_up() {
         .await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.body.as_object().unwrap().len(), 1_000);
-    // Files whose chunks are there: most of them wait.
+    // All chunks of these files are uploaded, so most of the files wait.
     for state in wanted.as_object_mut().unwrap().values_mut() {
         state["chunks"] = json!([]);
     }

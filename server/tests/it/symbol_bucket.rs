@@ -14,6 +14,7 @@ use crate::postgres::postgres;
 use crate::processes::{Program, unjank};
 use crate::symbol_uploads::{body_of, files_below, large_mapping, named};
 use crate::symbols::{janks, mapping, obfuscated, sha1};
+use crate::third_party::installed;
 use crate::wait;
 
 const SECRET: &str = "one secret for all servers of this test";
@@ -41,14 +42,8 @@ impl Bucket {
     }
 
     async fn run(&mut self) {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../.cache/s3/node_modules/s3rver/bin/s3rver.js");
-        assert!(
-            program.exists(),
-            "the S3 server is missing: run `make clients`, which installs it"
-        );
         let process = Command::new("node")
-            .arg(program)
+            .arg(installed("s3/node_modules/s3rver/bin/s3rver.js"))
             .args(["--address", "127.0.0.1", "--silent", "--no-vhost-buckets"])
             .args(["--configure-bucket", "symbols"])
             .args(["--port", &self.port.to_string(), "--directory"])

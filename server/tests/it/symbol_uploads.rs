@@ -128,7 +128,7 @@ async fn broken_connections_cost_only_the_chunk_that_was_under_way() {
     );
     assert_eq!((one, other), (200, 200));
 
-    // The end of a body comes late.
+    // The end of a body arrives late.
     let body = body_of(&[named(chunks[2])]);
     let (start, end) = body.split_at(body.len() - 9);
     let mut raw = Raw::begin(&server.url, &token, body.len()).await;
@@ -178,7 +178,7 @@ async fn requests_beyond_the_limits_are_refused_with_a_reason() {
     let token = uploader(&server).await;
     let send = async |body: Vec<u8>| {
         let mut raw = Raw::begin(&server.url, &token, body.len()).await;
-        // The server may answer before it has read everything.
+        // The server may respond before it has read everything.
         let _closed = raw.0.write_all(&body).await.is_err();
         raw.answer().await
     };
@@ -198,14 +198,14 @@ async fn requests_beyond_the_limits_are_refused_with_a_reason() {
     let (status, text) = send(body_of(&megabytes)).await;
     assert_eq!(status, 413, "{text}");
 
-    // The length is a lie: the connection ends before it.
+    // The body is shorter than the declared length: the connection ends early.
     let body = body_of(&[named(b"chunk")]);
     let mut raw = Raw::begin(&server.url, &token, body.len() + 100).await;
     raw.send(&body[..body.len() - 20]).await;
     raw.0.shutdown().await.unwrap();
     let (status, text) = raw.answer().await;
     assert!((400..500).contains(&status), "{text}");
-    // And: the body is longer.
+    // The body is longer than the declared length.
     let mut raw = Raw::begin(&server.url, &token, body.len() - 20).await;
     raw.send(&body).await;
     let (status, text) = raw.answer().await;
@@ -362,7 +362,7 @@ async fn send_chunks(program: &Program, token: &str, file: &[u8]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_killed_while_it_assembles_goes_on_after_its_restart() {
+async fn a_server_killed_during_assembly_continues_after_its_restart() {
     let folder = tempfile::tempdir().unwrap();
     let (mut killed, token) = program(folder.path(), &[]).await;
     let file = large_mapping("shop", 150_000);
@@ -385,7 +385,7 @@ async fn a_server_killed_while_it_assembles_goes_on_after_its_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_waits_is_assembled_after_a_restart_although_nobody_asks_again() {
+async fn a_waiting_file_is_assembled_after_a_restart_without_another_request() {
     let folder = tempfile::tempdir().unwrap();
     let (mut killed, token) = program(folder.path(), &[]).await;
     let file = large_mapping("shop", 600_000);
@@ -403,7 +403,7 @@ async fn a_file_that_waits_is_assembled_after_a_restart_although_nobody_asks_aga
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn chunks_that_nobody_assembles_are_deleted_and_so_are_remains_of_a_crash() {
+async fn unassembled_chunks_and_remains_of_a_crash_are_deleted() {
     let mut server = Server::start().await;
     server.ready().await;
     let token = uploader(&server).await;

@@ -65,7 +65,7 @@ async fn upload(server: &Server, token: &str, file: &[u8]) -> Value {
     upload_to(server, (token, "default"), file).await
 }
 
-/// Uploads a file in chunks of 100 KiB, or 4 MiB if it is large, and asks until it is there. Returns the last state.
+/// Uploads a file in chunks of 100 KiB, or 4 MiB if it is large, and polls until it is assembled. Returns the last state.
 pub(crate) async fn upload_to(server: &Server, to: (&str, &str), file: &[u8]) -> Value {
     let chunk = if file.len() < 4 << 20 {
         100 << 10
@@ -342,14 +342,14 @@ async fn a_stall_that_names_a_missing_module_is_rejected_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn old_links_and_open_incidents_follow_a_group_that_a_late_mapping_moves() {
+async fn old_links_comments_and_open_incidents_follow_a_group_that_a_late_mapping_moves() {
     let watched = Watched::start().await;
     watched.send(janks(&obfuscated())).await;
     let server = &watched.server;
     server.answers(CULPRITS, "a.b.a").await;
     let group = "SELECT group_id FROM stack_class_current";
     let before = server.query(group).await;
-    // Rounds look at a time some seconds ago.
+    // Rounds evaluate a time some seconds ago.
     server.pass(std::time::Duration::from_mins(1));
     let rule = watched
         .rule(json!({
@@ -361,6 +361,9 @@ async fn old_links_and_open_incidents_follow_a_group_that_a_late_mapping_moves()
     assert!(rule["id"].is_string(), "{rule}");
     let opened = watched.incidents(|all| all.len() == 1).await;
     assert_eq!(opened[0]["group"], json!({"group_id": before}));
+    let comment = format!("janks/groups/{before}/comments");
+    let comment = watched.call(Method::POST, &comment, Some(json!({"text": "hot"})));
+    assert_eq!(comment.await.status, 201);
 
     let token = server
         .token("editor --project default --only-symbols")
@@ -375,6 +378,11 @@ async fn old_links_and_open_incidents_follow_a_group_that_a_late_mapping_moves()
     assert_eq!(link, json!({"group_id": after, "moved": true}));
     let link = watched.get(&format!("janks/groups/{after}")).await;
     assert_eq!(link, json!({"group_id": after, "moved": false}));
+    let handling = format!("janks/groups/{after}/handling");
+    until("the comment has followed", async || {
+        watched.get(&handling).await["comments"][0]["text"] == "hot"
+    })
+    .await;
     watched.two_rounds().await;
     let followed = watched
         .incidents(|all| all[0]["group"]["group_id"] == after)

@@ -206,7 +206,7 @@ async fn files_are_listed_and_a_removed_one_gives_way_to_an_older_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_for_symbol_files_may_read_only_what_ci_needs() {
+async fn a_token_for_symbol_files_reads_only_the_data_that_ci_needs() {
     let server = Server::start().await;
     server.ready().await;
     let token = server

@@ -207,7 +207,7 @@ async fn a_version_in_use_is_checked() {
     assert_eq!(server.metric(added).await, 1.0);
 }
 
-/// Passes connections on to a server, and cuts those with the first uploads in the middle.
+/// Forwards connections to a server, and cuts the connections of the first uploads in the middle.
 async fn breaking_proxy(server: &str, cuts: Arc<AtomicU32>) -> (String, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

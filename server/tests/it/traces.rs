@@ -2,35 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::server::{Answer, Server, batch, span};
-
-struct Asked {
-    server: Server,
-    token: String,
-}
+use crate::asked::Asked;
+use crate::server::{batch, span};
 
 impl Asked {
-    async fn of(batches: &[Value]) -> Self {
-        let server = Server::start().await;
-        server.ready().await;
-        for batch in batches {
-            assert_eq!(server.send(batch).await.status, 202);
-        }
-        server.drained().await;
-        let token = server.token("viewer --project default").await;
-        Self { server, token }
-    }
-
-    async fn ask(&self, path: &str) -> Answer {
-        let path = format!("/api/v1/projects/default/{path}");
-        self.server
-            .call(&self.token, Method::GET, &path, None)
-            .await
-    }
-
     /// Returns all pages of a search, with six spans each.
     async fn pages(&self, order: &str) -> Vec<Value> {
         let mut pages = Vec::new();

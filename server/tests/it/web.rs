@@ -26,6 +26,9 @@ async fn browsers_get_the_web_interface_at_unknown_paths_and_api_clients_get_pro
         assert!(policy.contains("default-src 'self'"), "{policy}");
         assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
         assert!(!policy.contains("unsafe"), "{policy}");
+        // This policy lets a page pass a trace to the viewer that it opens.
+        let opener = header("cross-origin-opener-policy");
+        assert_eq!(opener, "same-origin-allow-popups");
     }
     for (method, path, accept) in [
         (Method::GET, "/api/v1/nothing", browser),

@@ -1,4 +1,4 @@
-// OpenFeature's JavaScript client for devices against the server: it loads all flags at once and keeps them.
+// Tests OpenFeature's JavaScript client for devices, which loads all flags at once and caches them.
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 
@@ -6,7 +6,7 @@ const require = createRequire(`${process.env.CLIENT_MODULES}/`)
 const { OpenFeature, ProviderStatus } = require('@openfeature/web-sdk')
 const { OFREPWebProvider } = require('@openfeature/ofrep-web-provider')
 
-// The answers the client got, from the outside.
+// The responses that the client received.
 const answers = []
 const fetched = globalThis.fetch
 globalThis.fetch = async (request, options) => {

@@ -1,4 +1,4 @@
-"""OpenFeature's Python client for servers against the server: it asks for one flag at a time."""
+"""Tests OpenFeature's Python client for servers, which requests one flag at a time."""
 
 import os
 

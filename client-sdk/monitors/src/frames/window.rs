@@ -6,7 +6,7 @@ use crate::uptime::{millis, millis_u32};
 use crate::{Scene, Uptime};
 
 /// A frame that takes longer is frozen.
-const FROZEN_US: u64 = 700_000;
+pub(super) const FROZEN_US: u64 = 700_000;
 
 /// Lower bounds of the buckets of frame durations, in milliseconds: steps of √2 in both directions from one refresh at 60 Hz. 700
 /// replaces 747, so that the limit for frozen frames is the bound of a bucket.

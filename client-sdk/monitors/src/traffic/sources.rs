@@ -21,7 +21,8 @@ pub(super) struct Sources {
     web_mime_types: Vec<String>,
     web: Arc<str>,
     other: Arc<str>,
-    known: HashMap<String, Arc<str>>,
+    /// The source of each host seen; `None` if no pattern matches.
+    known: HashMap<String, Option<Arc<str>>>,
 }
 
 impl Sources {
@@ -40,21 +41,27 @@ impl Sources {
         }
     }
 
+    /// Returns the source of a host that a pattern matches, otherwise `web` for a response of a web type, otherwise `other`.
     pub(super) fn entry(&mut self, host: &str, mime_type: &str) -> Arc<str> {
-        let essence = mime_type.split(';').next().unwrap_or_default().trim();
-        let mut web = self.web_mime_types.iter();
-        if !essence.is_empty() && web.any(|web| web.eq_ignore_ascii_case(essence)) {
-            return self.web.clone();
-        }
+        let of_host = self.of_host(host);
+        of_host.unwrap_or_else(|| {
+            let essence = mime_type.split(';').next().unwrap_or_default().trim();
+            let mut web = self.web_mime_types.iter();
+            let is_web = !essence.is_empty() && web.any(|web| web.eq_ignore_ascii_case(essence));
+            if is_web { &self.web } else { &self.other }.clone()
+        })
+    }
+
+    fn of_host(&mut self, host: &str) -> Option<Arc<str>> {
         if host.len() > LONGEST_HOST {
-            return self.other.clone();
+            return None;
         }
         if let Some(source) = self.known.get(host) {
             return source.clone();
         }
         let claims = |(_, globs): &&(_, Vec<Glob>)| globs.iter().any(|glob| glob.matches(host));
         let source = self.patterns.iter().find(claims);
-        let source = source.map_or(&self.other, |(source, _)| source).clone();
+        let source = source.map(|(source, _)| source.clone());
         if self.known.len() >= HOSTS {
             self.known.clear();
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use unjank_monitors::{MetricWindows, Scene, Uptime};
-use unjank_protocol::config::Monitor;
+use unjank_monitors::{MetricWindows, Scene, Series, Uptime};
+use unjank_protocol::config::{Document, Monitor};
 
 fn at(millis: u64) -> Uptime {
     Uptime::from_millis(millis)
@@ -88,4 +88,42 @@ proptest! {
             prop_assert!(event.min.is_none_or(|min| min <= event.value) && event.max.is_none_or(|max| event.value <= max));
         }
     }
+}
+
+#[test]
+fn samples_with_different_attributes_are_aggregated_apart() {
+    let mut metrics = MetricWindows::new(&Document::default().monitors, Scene::new("Feed"));
+    let mut sample = |attributes: &[(&str, &str)], value: f64, now: u64| {
+        let series = Series {
+            monitor: "memory",
+            metric: "cache_bytes",
+            attributes,
+        };
+        assert!(
+            metrics
+                .sample_of(series, value, Uptime::from_millis(now))
+                .is_none()
+        );
+    };
+    sample(&[("cache", "images"), ("tier", "1")], 10.0, 0);
+    sample(&[("tier", "1"), ("cache", "images")], 30.0, 100);
+    sample(&[("cache", "texts")], 7.0, 200);
+    sample(&[], 5.0, 300);
+    let events = metrics.poll(Uptime::from_millis(5_300));
+    let read: Vec<_> = events
+        .iter()
+        .map(|event| {
+            let names = event.attributes.0.iter();
+            let names: Vec<_> = names
+                .map(|(name, value)| format!("{}={}", &**name, &**value))
+                .collect();
+            (names.join(" "), event.value, event.count)
+        })
+        .collect();
+    let expected = [
+        ("cache=images tier=1".to_owned(), 20.0, Some(2)),
+        ("cache=texts".to_owned(), 7.0, None),
+        (String::new(), 5.0, None),
+    ];
+    assert_eq!(read, expected);
 }

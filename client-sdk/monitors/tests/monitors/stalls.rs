@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use unjank_monitors::{FinishedStall, LoopClock, Samples, Scene, StallWatch, Uptime};
-use unjank_protocol::config::Janks;
+use unjank_protocol::config::{JankOverride, Janks};
 use unjank_protocol::{JankKind, JankStrategy};
 
 fn at(millis: u64) -> Uptime {
@@ -43,6 +43,78 @@ fn one_long_stall_is_caught_while_it_lasts() {
         (2_300, 10_000)
     );
     assert!(stall.jank.foreground && stall.jank.page.as_str() == "Feed");
+}
+
+#[test]
+fn the_first_override_of_the_page_and_the_phase_replaces_the_strategies() {
+    let of = |page: &str, phase: &str, threshold_ms: Option<u32>| JankOverride {
+        page: page.to_owned(),
+        phase: phase.to_owned(),
+        strategies: threshold_ms
+            .map(|ms| strategy(ms, 1, 0))
+            .into_iter()
+            .collect(),
+    };
+    let mut watch = watch(&Janks {
+        start_ms: 5_000,
+        overrides: vec![
+            of("Map", "later", None),
+            of("Check*", "", Some(200)),
+            of("Feed", "unknown", Some(16)),
+            of("", "start", Some(1_000)),
+        ],
+        strategies: vec![strategy(400, 1, 0)],
+        ..Janks::default()
+    });
+    let mut threshold = |page: &str, began: u64| {
+        watch.set_scene(Scene::new(page));
+        let (_, stall) = run(&mut watch, began, 1_500);
+        stall.map(|stall| stall.jank.strategy.threshold_ms)
+    };
+    // A message belongs to the phase in which it begins.
+    assert_eq!(threshold("Feed", 3_000), Some(1_000));
+    assert_eq!(threshold("Feed", 4_999), Some(1_000));
+    assert_eq!(threshold("Feed", 6_500), Some(400));
+    assert_eq!(threshold("Checkout", 10_000), Some(200));
+    assert_eq!(threshold("Map", 20_000), None);
+    // Messages may be of any page, so the shortest of all thresholds decides what the clock hands over.
+    assert_eq!(watch.shortest_us(), 200_000);
+}
+
+#[test]
+fn a_strategy_of_an_override_keeps_its_counts_over_a_change_of_the_settings() {
+    let mut config = Janks {
+        overrides: vec![JankOverride {
+            strategies: vec![strategy(300, 2, 60_000)],
+            ..JankOverride::default()
+        }],
+        ..Janks::default()
+    };
+    let mut watch = watch(&config);
+    assert!(run(&mut watch, 20_000, 400).1.is_none());
+    config.anr_ms = 6_000;
+    watch.set_config(&config);
+    assert!(run(&mut watch, 30_000, 400).1.is_some());
+}
+
+#[test]
+fn a_stall_without_a_stack_says_why() {
+    let missing = |stall: Option<FinishedStall>| stall.unwrap().jank.stack_missing;
+    let limited = |max_stacks_per_session| Janks {
+        max_stacks_per_session,
+        ..Janks::default()
+    };
+    let mut one = watch(&limited(1));
+    let (offsets, stall) = run(&mut one, 0, 2_300);
+    assert_eq!((offsets.len(), &*missing(stall)), (1, ""));
+    let (offsets, stall) = run(&mut one, 10_000, 2_300);
+    let used_up = "the stacks of this session were used up: jank.max_stacks_per_session is 1";
+    assert_eq!((offsets.len(), &*missing(stall)), (0, used_up));
+    let (_, stall) = run(&mut watch(&limited(0)), 0, 2_300);
+    let off = "stacks are switched off: jank.max_stacks_per_session is 0";
+    assert_eq!(&*missing(stall), off);
+    let late = watch(&limited(1)).finished(at(0), at(2_300));
+    assert_eq!(&*missing(late), "the stall was noticed only after its end");
 }
 
 #[test]

@@ -39,32 +39,47 @@ fn to<'a>(host: &'a str, mime_type: &'a str) -> Transfer<'a> {
 }
 
 #[test]
-fn sources_match_hosts_in_order_unless_the_response_is_a_page() {
+fn the_source_is_that_of_the_host_then_that_of_the_type() {
     let mut config = config();
+    config.sources.pop();
     for (host, mime_type, source) in [
         ("waimai.meituan.com", "application/json", "api"),
         ("WAIMAI.meituan.COM", "", "api"),
-        ("waimai.meituan.com", "text/html; charset=utf-8", "web"),
-        ("p0.meituan.net", "image/webp", "cdn"),
-        ("p0.meituan.net", "Text/CSS", "web"),
-        ("tile.example.org", "image/png", "maps"),
+        // A host with a source keeps it, whatever it serves.
+        ("waimai.meituan.com", "text/html; charset=utf-8", "api"),
+        ("p0.meituan.net", "Text/CSS", "cdn"),
+        ("news.example.org", "Text/HTML; charset=utf-8", "web"),
+        ("tile.example.org", "image/png", "other"),
+        ("tile.example.org", "", "other"),
     ] {
         let mut meter = TrafficMeter::new(&config);
-        meter.count(&to(host, mime_type), Timestamp::default(), 0);
-        assert_eq!(
-            &*meter.take_deltas("t")[0].source,
-            source,
-            "{host} {mime_type}"
-        );
+        // The second request finds the host in the cache.
+        for _ in 0..2 {
+            meter.count(&to(host, mime_type), Timestamp::default(), 0);
+        }
+        let rows = meter.take_deltas("t");
+        let sources: Vec<_> = rows.iter().map(|row| &*row.source).collect();
+        assert_eq!(sources, [source], "{host} {mime_type}");
     }
-    config.sources.pop();
-    let mut meter = TrafficMeter::new(&config);
-    meter.count(
-        &to("tile.example.org", "image/png"),
-        Timestamp::default(),
-        0,
-    );
-    assert_eq!(&*meter.take_deltas("t")[0].source, "other");
+}
+
+#[test]
+fn the_first_source_that_matches_a_host_counts_its_requests() {
+    let mut meter = TrafficMeter::new(&config());
+    for (host, mime_type) in [
+        ("p0.meituan.net", "image/webp"),
+        ("tile.example.org", "image/png"),
+        ("tile.example.org", "text/html"),
+    ] {
+        meter.count(&to(host, mime_type), Timestamp::default(), 0);
+    }
+    let rows = meter.take_deltas("t");
+    let mut sources: Vec<_> = rows
+        .iter()
+        .map(|row| (&*row.source, row.requests))
+        .collect();
+    sources.sort_unstable();
+    assert_eq!(sources, [("cdn", 1), ("maps", 2)]);
 }
 
 #[test]

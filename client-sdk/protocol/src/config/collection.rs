@@ -18,6 +18,23 @@ settings! {
         stack_depth: u32 = 64,
         /// The maximum number of stacks captured in a session: 0 to 1,000.
         max_stacks_per_session: u32 = 20,
+        /// How long the phase `start` of a run lasts, in milliseconds since the app started: 0 to 600,000.
+        start_ms: u32 = 10_000,
+        /// Other rules for a phase of the run, for pages, or for both. The first match applies instead of `strategies`. At most 16.
+        overrides: Vec<JankOverride> = Vec::new(),
+    }
+}
+
+settings! {
+    /// The rules for the stalls of some pages, or of a phase of the run.
+    JankOverride {
+        /// A glob that matches the whole name of the page: `*` matches any characters, `?` one character. Empty: every page.
+        page: String = String::new(),
+        /// `start` for messages that begin in the first `start_ms` of a run, `later` for those after. Empty: both. A device ignores an
+        /// entry with a phase that it does not know.
+        phase: String = String::new(),
+        /// The rules, of which one must match, with the ranges of `jank.strategies`. Without rules, only ANRs are reported.
+        strategies: Vec<JankStrategy> = Vec::new(),
     }
 }
 
@@ -74,7 +91,7 @@ settings! {
     Traffic {
         /// The sources with their hosts. The first match applies. At most 100, each source once.
         sources: Vec<TrafficSource> = Vec::new(),
-        /// Responses with these MIME types count as `web`, regardless of the host. At most 100.
+        /// Responses with these MIME types count as `web`, unless a source matches the host. At most 100.
         web_mime_types: Vec<String> = web_mime_types(),
     }
 }
@@ -97,6 +114,25 @@ settings! {
         source: String = String::new(),
         /// Globs that match the whole host name, such as `*.example.com`, regardless of case. At most 100.
         hosts: Vec<String> = Vec::new(),
+    }
+}
+
+settings! {
+    /// The maximum number of events that a device records per minute, with bursts of twice as many: 0 to 1,000,000 each. Over it, events
+    /// are sampled, and those that pass carry the rate. `Mode::Development` and `Mode::Test` have no limit.
+    Budget {
+        /// Spans.
+        spans: u32 = 3_000,
+        /// Values of monitors and metrics.
+        metrics: u32 = 1_000,
+        /// Recompositions.
+        recompositions: u32 = 500,
+        /// Frame windows.
+        frame_windows: u32 = 200,
+        /// Page loads.
+        page_loads: u32 = 200,
+        /// Stalls.
+        janks: u32 = 60,
     }
 }
 

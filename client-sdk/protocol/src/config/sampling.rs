@@ -6,7 +6,7 @@ settings! {
     /// The share of each signal that is kept, 0 to 1. Devices send the rate with the events, so that counts can be
     /// extrapolated.
     Sampling {
-        /// The share of sessions in which anything is collected, 0 to 1. Drawn once per session.
+        /// The share of sessions in which anything but traffic is collected, 0 to 1. Drawn once per session. Traffic is never sampled.
         session_rate: f64 = 1.0,
         /// The shares of spans.
         spans: SpanSampling = SpanSampling::default(),
@@ -26,7 +26,7 @@ settings! {
 settings! {
     /// The shares of spans that are kept.
     SpanSampling {
-        /// The share of spans that match no override, 0 to 1.
+        /// The share of spans whose names match no entry of the list below, 0 to 1.
         default: f64 = 0.01,
         /// Shares for names. The first match applies. At most 1,000.
         overrides: Vec<SpanRate> = Vec::new(),

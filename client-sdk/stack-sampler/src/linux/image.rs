@@ -12,6 +12,8 @@ use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable};
 use object::read::{ReadCache, ReadCacheRange};
 
+#[cfg(target_arch = "x86_64")]
+use super::function_table::FunctionTable;
 use super::maps::{Mapping, VDSO};
 
 /// Larger tables are not read. The frames of such a module are unwound by frame pointers.
@@ -133,6 +135,8 @@ pub(super) struct Image {
     /// The address of the start of the image, in this process and according to the image itself.
     pub(super) base: u64,
     pub(super) own_base: u64,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) function_table: Option<FunctionTable>,
 }
 
 /// The tables that the unwinder needs.
@@ -174,15 +178,21 @@ impl Image {
             .wrapping_add(offset)
             .wrapping_sub(segment.p_offset(LittleEndian));
         let base = mapping.start.wrapping_sub(own_start).wrapping_add(own_base);
+        let sections = header.sections(LittleEndian, data);
+        let tables = sections.map(|sections| tables(&sections, data, own_base));
+        let tables = tables.unwrap_or_default();
         let image = Self {
             source,
             build_id: build_id(segments, data).unwrap_or_default().into(),
             base,
             own_base,
+            #[cfg(target_arch = "x86_64")]
+            function_table: tables.eh_frame_hdr_svma.as_ref().map(|range| {
+                let start = range.start.wrapping_sub(own_base).wrapping_add(base);
+                FunctionTable::new(start)
+            }),
         };
-        let sections = header.sections(LittleEndian, data);
-        let tables = sections.map(|sections| tables(&sections, data, own_base));
-        Some((image, tables.unwrap_or_default()))
+        Some((image, tables))
     }
 }
 

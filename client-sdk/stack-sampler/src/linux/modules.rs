@@ -138,6 +138,28 @@ impl Modules {
         })
     }
 
+    /// Returns whether a file's code is mapped at `address`.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn is_code(&self, address: u64) -> bool {
+        self.mapped_at(address).is_some()
+    }
+
+    /// Returns the start of the function at `address`, if its module was added by [`Self::frame`].
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn function_start(&self, memory: &File, address: u64) -> Option<u64> {
+        let (image, _) = self.mapped_at(address)?.seen.as_ref()?.image.as_ref()?;
+        image.function_table.as_ref()?.start(memory, address)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn mapped_at(&self, address: u64) -> Option<&Mapped> {
+        let after = self
+            .mapped
+            .partition_point(|one| one.mapping.start <= address);
+        let found = self.mapped.get(after.checked_sub(1)?)?;
+        (address < found.mapping.end).then_some(found)
+    }
+
     /// Returns the highest address of any module's code.
     pub(super) fn highest_address(&self) -> u64 {
         self.mapped.last().map_or(0, |one| one.mapping.end)

@@ -58,6 +58,15 @@ impl Registers {
         })
     }
 
+    /// Stands for an unknown frame pointer. No stack is there, so unwinding by it fails.
+    pub(super) const UNKNOWN: u64 = 1;
+
+    /// Returns the registers of a thread of which only these two are known.
+    pub(super) fn without_frame_pointer(pc: u64, sp: u64) -> Self {
+        let fp = Self::UNKNOWN;
+        Self { pc, sp, fp }
+    }
+
     /// Converts the registers for the unwinder.
     pub(super) fn for_unwinding(self, _highest_address: u64) -> UnwindRegsNative {
         UnwindRegsNative::new(self.pc, self.sp, self.fp)

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::registers::Registers;
 use super::thread::Bounds;
+use super::unwinding::Copied;
 
 /// Maximum number of bytes of stack that are copied.
 pub(super) const MAX_STACK_BYTES: usize = 256 << 10;
@@ -40,6 +41,13 @@ impl Sample {
     /// Returns the copied stack, starting at the stack pointer.
     pub(super) fn stack(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    pub(super) fn copied(&self) -> Copied<'_> {
+        Copied {
+            registers: self.registers,
+            stack: self.stack(),
+        }
     }
 
     /// Copies the memory between the stack pointer and the end of `bounds`, as far as it fits. Copies nothing if the stack
@@ -158,6 +166,12 @@ impl Watching {
     /// Creates the only instance; `super::sampler` keeps it in a mutex.
     pub(super) const fn new() -> Self {
         Self { number: 0 }
+    }
+
+    /// Creates the only instance of a child created by `fork`, which has none of the threads that may have used the slot.
+    pub(super) fn in_a_child() -> Self {
+        SLOT.state.store(IDLE, Ordering::Release);
+        Self::new()
     }
 
     /// Opens the slot for one sample of `thread`.

@@ -6,6 +6,8 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(target_arch = "x86_64")]
+use std::time::Duration;
 
 use crate::SamplerError;
 
@@ -32,6 +34,27 @@ pub(super) fn this_thread() -> i32 {
     // SAFETY: takes no arguments, cannot fail, touches no memory. Not `libc::gettid`, which older systems lack.
     let id = unsafe { libc::syscall(libc::SYS_gettid) };
     i32::try_from(id).unwrap_or_default()
+}
+
+/// Returns how long a thread of this process has had a processor, up to this moment.
+#[cfg(target_arch = "x86_64")]
+#[expect(
+    unsafe_code,
+    reason = "a call of the system without a safe wrapper here"
+)]
+pub(super) fn cpu_time(thread: i32) -> Option<Duration> {
+    /// The kind of clock: of one thread, as the scheduler measures it.
+    const OF_THREAD: i32 = 6;
+    let clock = !thread << 3 | OF_THREAD;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes only to the local variable. The call fails if there is no such thread in this process.
+    let code = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    let nanos = u32::try_from(time.tv_nsec).ok()?;
+    (code == 0).then(|| Duration::new(seconds, nanos))
 }
 
 /// Returns the bounds of the calling thread's stack, without the guard page.

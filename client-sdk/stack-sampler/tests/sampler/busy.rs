@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use unjank_stack_sampler::{CaptureError, Options, Sampler};
 
-use crate::watched::{has, watch};
+use crate::watched::{has, spin_until, watch};
 
 /// Allocates, frees, formats, opens and reads files, and expects everything to succeed.
 fn work_hard(round: u64, kept: &mut HashMap<u64, String>) {
@@ -100,13 +100,6 @@ fn first_worker(stop: &AtomicBool) {
 fn second_worker(stop: &AtomicBool) {
     spin_until(stop);
     std::hint::black_box(2);
-}
-
-#[inline(never)]
-fn spin_until(stop: &AtomicBool) {
-    while !stop.load(Ordering::Relaxed) {
-        std::hint::spin_loop();
-    }
 }
 
 /// Starts a thread with three samplers: with no timeout, a short one and a long one.

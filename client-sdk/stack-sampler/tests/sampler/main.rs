@@ -13,4 +13,6 @@ mod busy;
 mod modules;
 mod places;
 mod refused;
+#[cfg(target_arch = "x86_64")]
+mod undisturbed;
 mod watched;

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::io::{PipeReader, Read};
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::{mem, ptr};
 
@@ -156,8 +156,8 @@ extern "C" fn wait_in_coroutine() {
     });
 }
 
-/// Runs [`wait_in_coroutine`] on a stack of its own that ends at unmapped memory.
-fn run_coroutine() {
+/// Runs a function on a stack of its own that ends at unmapped memory.
+fn run_coroutine(run: extern "C" fn()) {
     const SIZE: usize = 256 << 10;
     // SAFETY: the stack is fresh memory followed by a page without access. Both contexts live on this frame until the coroutine
     // has returned to it.
@@ -173,23 +173,41 @@ fn run_coroutine() {
         coroutine.uc_stack.ss_sp = stack;
         coroutine.uc_stack.ss_size = SIZE;
         coroutine.uc_link = &raw mut main;
-        libc::makecontext(&raw mut coroutine, wait_in_coroutine, 0);
+        libc::makecontext(&raw mut coroutine, run, 0);
         assert_eq!(libc::swapcontext(&raw mut main, &raw const coroutine), 0);
         libc::munmap(stack, all);
     }
 }
 
 #[test]
-fn nothing_is_read_from_an_unknown_stack() {
+fn a_thread_that_waits_in_a_coroutine_is_captured_there() {
     let (reader, writer) = std::io::pipe().unwrap();
     let watched = watch(move || {
         BLOCKED_IN_COROUTINE.set(Some(reader));
-        run_coroutine();
+        run_coroutine(wait_in_coroutine);
     });
-    let unknown = |stack: &Stack| stack.copied_bytes == 0;
+    capture_until(&watched.sampler, |stack| {
+        has(stack, &["read", "wait_in_coroutine"])
+    });
+    drop(writer);
+    watched.thread.join().unwrap();
+}
+
+static STOP_COROUTINE: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn spin_in_coroutine() {
+    while !STOP_COROUTINE.load(Ordering::Relaxed) {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn the_handler_reads_nothing_from_an_unknown_stack() {
+    let watched = watch(move || run_coroutine(spin_in_coroutine));
+    let unknown = |stack: &Stack| stack.interrupted && stack.copied_bytes == 0;
     let stack = capture_until(&watched.sampler, unknown);
     assert!(stack.truncated);
     assert_eq!(stack.frames.len(), 1, "{stack:#?}");
-    drop(writer);
+    STOP_COROUTINE.store(true, Ordering::Relaxed);
     watched.thread.join().unwrap();
 }

@@ -1,5 +1,6 @@
 //! A watched thread, and checks of its stack.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -60,4 +61,12 @@ pub(crate) fn has(stack: &Stack, names: &[&str]) -> bool {
 #[inline(never)]
 pub(crate) fn wait_for(end: &Receiver<()>) {
     assert!(end.recv().is_err());
+}
+
+/// Computes until the flag is set, so that only a signal reaches the thread.
+#[inline(never)]
+pub(crate) fn spin_until(stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        std::hint::spin_loop();
+    }
 }

@@ -1,11 +1,11 @@
 //! Work that does not belong on the main thread.
 
+use std::fs::File;
+use std::io::{Seek, Write};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use sqlx::ConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
 
 /// Minimum duration of each stall.
 const TOO_LONG: Duration = Duration::from_millis(2_400);
@@ -24,33 +24,22 @@ pub(crate) fn parse_catalog() {
     assert!(articles > 0);
 }
 
-/// Writes to a real SQLite database and waits for it.
+/// Writes to the disk and waits for it.
 #[inline(never)]
 pub(crate) fn save_order() {
-    let folder = tempfile::tempdir().expect("cannot create a folder for the shop's database");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .expect("cannot start the runtime");
-    let saved: Result<(), sqlx::Error> = runtime.block_on(async {
-        let options = SqliteConnectOptions::new()
-            .filename(folder.path().join("shop.sqlite"))
-            .create_if_missing(true);
-        let mut database = options.connect().await?;
-        sqlx::query("CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT)")
-            .execute(&mut database)
-            .await?;
+    let folder = tempfile::tempdir().expect("cannot create a folder for the shop's orders");
+    let orders = vec![b'7'; 4 << 20];
+    let save = || -> std::io::Result<()> {
+        let mut file = File::create(folder.path().join("orders"))?;
         let begun = Instant::now();
         while begun.elapsed() < TOO_LONG {
-            sqlx::query(
-                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) \
-                 INSERT INTO orders (note) SELECT 'lamp ' || i FROM n",
-            )
-            .execute(&mut database)
-            .await?;
+            file.rewind()?;
+            file.write_all(&orders)?;
+            file.sync_all()?;
         }
         Ok(())
-    });
-    saved.expect("cannot save the order");
+    };
+    save().expect("cannot save the order");
 }
 
 /// Waits for a lock that another thread holds.

@@ -62,6 +62,23 @@ fn the_oldest_batches_make_room_and_are_counted() {
 }
 
 #[test]
+fn a_batch_that_makes_room_while_it_is_sent_is_lost_only_if_it_does_not_arrive() {
+    for (has_arrived, lost) in [(true, 0), (false, 2)] {
+        let losses = Losses::default();
+        let mut backlog = Backlog::in_memory(250);
+        backlog.push(sealed(1, 100), &losses);
+        backlog.departs(Uuid::from_u128(1));
+        for number in 2..=3 {
+            backlog.push(sealed(number, 100), &losses);
+        }
+        backlog.landed(has_arrived, &losses);
+        let counts = losses.take();
+        assert_eq!(counts.iter().map(|one| one.count).sum::<u64>(), lost);
+        assert_eq!(ids(&mut backlog, &losses), [2, 3]);
+    }
+}
+
+#[test]
 fn without_a_disk_the_limit_applies_to_memory() {
     let losses = Losses::default();
     let mut backlog = Backlog::in_memory(250);
@@ -105,7 +122,7 @@ fn losses_reported_by_a_lost_batch_are_reported_again() {
     assert_eq!(
         reported,
         [
-            (Signal::Spans, "disk_full", 2),
+            (Signal::Spans, "memory_full", 2),
             (Signal::Janks, "refused", 3)
         ]
     );
@@ -232,6 +249,33 @@ fn each_part_waits_once_whenever_a_split_is_killed() {
         let (folder, losses) = (left(&before), Losses::default());
         let mut backlog = opened(&folder, &losses);
         assert_eq!(ids_of(&taken(&mut backlog, &losses)), ids_of(&before[1..]));
+        assert_eq!(reported(&losses), []);
+    }
+}
+
+#[test]
+fn a_batch_over_the_record_limit_is_whole_after_a_kill_between_its_halves() {
+    let mut seed = 1_u64;
+    let mut noise = || {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        seed >> 8
+    };
+    let names = (0..3_000).map(|_| (0..60).map(|_| format!("{:014x}", noise())).collect());
+    let whole = crate::batch::tests::pending_of(names).seal(1).unwrap();
+    assert!(is_too_large(&whole));
+    let [first, second] = whole.split().unwrap();
+    for before in [
+        vec![],
+        vec![first.clone()],
+        vec![first.clone(), second.clone()],
+    ] {
+        let (folder, losses) = (left(&before), Losses::default());
+        let mut backlog = opened(&folder, &losses);
+        backlog.push_recovered(whole.clone(), &losses);
+        let after = [first.clone(), second.clone()];
+        assert_eq!(ids_of(&taken(&mut backlog, &losses)), ids_of(&after));
         assert_eq!(reported(&losses), []);
     }
 }

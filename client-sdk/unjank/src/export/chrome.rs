@@ -3,6 +3,7 @@
 mod bars;
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,6 +11,7 @@ use unjank_protocol::Timestamp;
 
 use self::bars::Tracks;
 use super::tree::nodes;
+use super::view::{Read, View};
 use crate::event::Event;
 
 /// One process: the app.
@@ -39,6 +41,8 @@ struct Entry<'e> {
 /// * Spans are complete events (`ph` is `X`), on a track for each thread. Spans that overlap without nesting, as in `async` code,
 ///   go to further tracks of the thread, such as `worker (2)`. Events inside a span are instants (`i`).
 /// * Stalls, page loads and starts have their own tracks; the stack of a stall is in its arguments.
+/// * Manual spans are repeated on a track of their own, `manual spans`, and periods in which frames were dropped are bars on the track
+///   `dropped frames`.
 /// * Frame windows and metrics are counters (`C`), and redrawn functions are instants.
 /// * Traffic is left out, because it covers whole days.
 ///
@@ -58,16 +62,47 @@ pub fn chrome_trace<'e>(
     events: impl IntoIterator<Item = &'e Event>,
     mut out: impl Write,
 ) -> io::Result<()> {
-    let events: Vec<&Event> = events.into_iter().collect();
-    let first = events.iter().filter_map(|event| start(event)).min();
+    let events: Vec<View<'e>> = events.into_iter().filter_map(View::of).collect();
+    write_trace(&events, &mut out)
+}
+
+/// Writes the trace of a report that [`crate::ReportFile`] has written, as [`chrome_trace`] does. Returns the number of lines that could
+/// not be read: a process that is killed may leave half a line at the end. Reads the whole report into memory.
+///
+/// ```
+/// # let folder = std::env::temp_dir();
+/// # let (report, trace) = (folder.join("unjank-doc-run.jsonl"), folder.join("unjank-doc-trace.json"));
+/// # std::fs::write(&report, "")?;
+/// let unreadable = unjank::export::report_to_chrome_trace(&report, &trace)?;
+/// assert_eq!(unreadable, 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// If the report cannot be read, is not UTF-8, or the trace cannot be written.
+pub fn report_to_chrome_trace(
+    report: impl AsRef<Path>,
+    trace: impl AsRef<Path>,
+) -> io::Result<usize> {
+    let report = std::fs::read_to_string(report)?;
+    let lines = report.lines().filter(|line| !line.trim().is_empty());
+    let (read, failed): (Vec<_>, Vec<_>) = lines.map(Read::line).partition(Result::is_ok);
+    let read: Vec<Read<'_>> = read.into_iter().flatten().collect();
+    let events: Vec<View<'_>> = read.iter().filter_map(Read::view).collect();
+    super::write(trace.as_ref(), |file| write_trace(&events, file))?;
+    Ok(failed.len())
+}
+
+fn write_trace(events: &[View<'_>], mut out: impl Write) -> io::Result<()> {
+    let first = events.iter().map(|event| event.start()).min();
     let first = first.unwrap_or_default();
     let other = json!({"start": first});
     writeln!(
         out,
         "{{\"displayTimeUnit\":\"ms\",\"otherData\":{other},\"traceEvents\":["
     )?;
-    let nodes = nodes(events.iter().copied());
-    let tracks = Tracks::new(&nodes, &events);
+    let nodes = nodes(events.iter().filter_map(|event| event.span()));
+    let tracks = Tracks::new(&nodes, events);
     write_entry(
         &mut out,
         &named("process_name", 0, json!({"name": "app"})),
@@ -82,7 +117,7 @@ pub fn chrome_trace<'e>(
     for entry in tracks.entries(first) {
         write_entry(&mut out, &entry, false)?;
     }
-    for entry in events.iter().filter_map(|event| point(event, first)) {
+    for entry in events.iter().filter_map(|event| point(*event, first)) {
         write_entry(&mut out, &entry, false)?;
     }
     writeln!(out, "\n]}}")
@@ -109,37 +144,23 @@ fn named<'e>(what: &'e str, tid: usize, args: Value) -> Entry<'e> {
     }
 }
 
-/// Returns when an event began; `None` for traffic.
-fn start(event: &Event) -> Option<Timestamp> {
-    match event {
-        Event::Span(span) => Some(span.start),
-        Event::FrameWindow(window) => Some(window.start),
-        Event::Jank(jank) => Some(jank.start),
-        Event::PageLoad(load) => Some(load.start),
-        Event::Metric(metric) => Some(metric.time),
-        Event::AppStart(start) => Some(start.start),
-        Event::Recomposition(redrawn) => Some(redrawn.start),
-        Event::Traffic(_) => None,
-    }
-}
-
 /// Returns the entry of a counter or an instant, which are on no track.
-fn point(event: &Event, first: Timestamp) -> Option<Entry<'_>> {
+fn point(event: View<'_>, first: Timestamp) -> Option<Entry<'_>> {
     let (name, cat, ph, args) = match event {
-        Event::FrameWindow(window) => {
+        View::FrameWindow(window) => {
             let args = json!({
                 "drawn": window.frames_drawn, "dropped": window.frames_dropped,
                 "slow": window.slow_frames, "frozen": window.frozen_frames, "jank_ms": window.jank_ms,
             });
             ("frames", "frames", "C", args)
         }
-        Event::Metric(metric) if metric.value.is_finite() => (
+        View::Metric(metric) if metric.value.is_finite() => (
             metric.name.as_str(),
             "metric",
             "C",
             json!({"value": metric.value}),
         ),
-        Event::Recomposition(redrawn) => {
+        View::Recomposition(redrawn) => {
             let args = json!({
                 "count": redrawn.count, "cause": redrawn.cause, "page": redrawn.page, "window_ms": redrawn.window_ms,
             });
@@ -151,7 +172,7 @@ fn point(event: &Event, first: Timestamp) -> Option<Entry<'_>> {
         name,
         cat,
         ph,
-        ts: start(event)?.micros_since(first),
+        ts: event.start().micros_since(first),
         dur: None,
         pid: PID,
         tid: 0,

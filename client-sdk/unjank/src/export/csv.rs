@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use super::tree::nodes;
+use super::tree::{nodes, spans};
 use crate::event::Event;
 
 /// Writes all spans as CSV (RFC 4180 with bare line feeds), ordered by their start.
@@ -32,7 +32,7 @@ use crate::event::Event;
 /// # Errors
 /// If `out` cannot be written.
 pub fn csv<'e>(events: impl IntoIterator<Item = &'e Event>, mut out: impl Write) -> io::Result<()> {
-    let nodes = nodes(events.into_iter());
+    let nodes = nodes(spans(events));
     let mut counts: HashMap<&str, u64> = HashMap::new();
     for node in &nodes {
         let count = counts.entry(node.span.name.as_str()).or_default();

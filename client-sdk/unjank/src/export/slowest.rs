@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::tree::{Node, nodes};
+use super::tree::{Node, nodes, spans};
 use crate::event::Event;
 
 /// All spans of one name.
@@ -54,7 +54,7 @@ impl Sum {
 /// ```
 #[must_use]
 pub fn slowest<'e>(events: impl IntoIterator<Item = &'e Event>, names: usize) -> String {
-    let nodes = nodes(events.into_iter());
+    let nodes = nodes(spans(events));
     let mut sums: HashMap<&str, Sum> = HashMap::new();
     for node in &nodes {
         sums.entry(node.span.name.as_str()).or_default().add(node);

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use unjank_protocol::Span;
 
+use super::view::View;
 use crate::event::Event;
 
 /// A span, and what follows from the other spans.
 #[derive(Debug)]
 pub(super) struct Node<'e> {
-    pub(super) span: &'e Span<'static>,
+    pub(super) span: &'e Span<'e>,
     /// Microseconds since the Unix epoch.
     pub(super) start_us: i64,
     /// Number of recorded spans above it.
@@ -18,12 +19,16 @@ pub(super) struct Node<'e> {
     pub(super) self_us: i64,
 }
 
+/// Returns the spans of these events.
+pub(super) fn spans<'e>(
+    events: impl IntoIterator<Item = &'e Event>,
+) -> impl Iterator<Item = &'e Span<'e>> {
+    let views = events.into_iter().filter_map(View::of);
+    views.filter_map(View::span)
+}
+
 /// Returns all spans ordered by start, parents before their children.
-pub(super) fn nodes<'e>(events: impl Iterator<Item = &'e Event>) -> Vec<Node<'e>> {
-    let spans = events.filter_map(|event| match event {
-        Event::Span(span) => Some(span),
-        _ => None,
-    });
+pub(super) fn nodes<'e>(spans: impl Iterator<Item = &'e Span<'e>>) -> Vec<Node<'e>> {
     let mut spans: Vec<_> = spans.collect();
     spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.duration_us)));
     let ids = spans.iter().enumerate();
@@ -41,7 +46,7 @@ pub(super) fn nodes<'e>(events: impl Iterator<Item = &'e Event>) -> Vec<Node<'e>
             list.push(interval(span));
         }
     }
-    let depth = |span: &Span<'static>| {
+    let depth = |span: &Span<'_>| {
         // `before_send` may have made a cycle of parents, so the walk ends after as many steps as there are spans.
         let above = std::iter::successors(parent(span), |at| parent(spans.get(*at)?));
         above.take(spans.len()).count()

@@ -6,7 +6,8 @@
 //! | macOS | physical footprint (`proc_pid_rusage`): what Activity Monitor shows | the largest footprint |
 //! | other Apple systems | resident size (`task_info`): the footprint is in no public interface of `libc` | the largest |
 //!
-//! Other systems report nothing.
+//! Other systems report nothing. On Linux and Android, `memory_limit_bytes` and `memory_limit_percent` show how near the limit is: see
+//! [`super::memory_limit`].
 
 use crate::metric_provider::MetricProvider;
 
@@ -25,10 +26,15 @@ impl MetricProvider for Memory {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "53 bits of bytes are 8 PiB")]
-    fn sample(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
+    fn sample(&mut self, report: &mut dyn FnMut(&'static str, f64)) {
         if let Some(usage) = usage() {
-            tell("memory_used_bytes", usage.used as f64);
-            tell("memory_peak_bytes", usage.peak as f64);
+            report("memory_used_bytes", usage.used as f64);
+            report("memory_peak_bytes", usage.peak as f64);
+        }
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if let Some(limit) = super::memory_limit::nearest(std::path::Path::new("/")) {
+            report("memory_limit_bytes", limit.bytes as f64);
+            report("memory_limit_percent", limit.percent);
         }
     }
 }
@@ -36,11 +42,7 @@ impl MetricProvider for Memory {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn usage() -> Option<Usage> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let bytes = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
-        kib.checked_mul(1_024)
-    };
+    let bytes = |name: &str| super::memory_limit::kib(&status, name);
     Some(Usage {
         used: bytes("VmRSS:")?,
         peak: bytes("VmHWM:")?,
@@ -111,12 +113,16 @@ mod tests {
         let mut values = Vec::new();
         Memory.sample(&mut |name, value| values.push((name, value)));
         if cfg!(any(target_os = "linux", target_vendor = "apple")) {
-            let [(used, now), (peak, most)] = values[..] else {
+            let [(used, now), (peak, most), ..] = values[..] else {
                 panic!("expected two values: {values:?}");
             };
             assert_eq!((used, peak), ("memory_used_bytes", "memory_peak_bytes"));
             // More than a page, less than a terabyte, and the peak is not lower.
             assert!(now > 4_096.0 && most < 1e12 && most >= now, "{values:?}");
+            let names: Vec<&str> = values.iter().skip(2).map(|(name, _)| *name).collect();
+            if cfg!(target_os = "linux") {
+                assert_eq!(names, ["memory_limit_bytes", "memory_limit_percent"]);
+            }
         }
     }
 }

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
+use compact_str::CompactString;
 use tracing_core::Metadata;
-use unjank_protocol::{SpanKind, SpanStatus};
+use unjank_protocol::SpanStatus;
 
-use super::{DEEPEST, DetachedSpan, LOCAL, MOST, Open, SpanContext, begin, close};
-use crate::span_record::SourceLocation;
+use super::local::{self, New};
+use super::{DetachedSpan, MOST, Open, SpanContext, begin, extras};
+use crate::site::{Site, SourceLocation};
 
 impl SpanContext {
     /// Returns the context above a root whose draw is known.
@@ -19,11 +21,7 @@ impl SpanContext {
 
     /// Returns the context of the span that is open on this thread.
     pub(crate) fn innermost() -> Option<Self> {
-        LOCAL
-            .try_with(|local| local.try_borrow().ok()?.stack.last().copied())
-            .ok()
-            .flatten()
-            .map(Self)
+        local::innermost().map(Self)
     }
 
     /// Returns whether both contexts give the same trace, parent and draw to spans below them.
@@ -35,21 +33,13 @@ impl SpanContext {
     /// Makes this context the parent of spans that begin on this thread, until [`leave`] is called with the key. The key has to
     /// be even, because the keys of our own spans are odd.
     pub(crate) fn enter_as(&self, key: u64) {
-        let entered = LOCAL.try_with(|local| {
-            if let Ok(mut local) = local.try_borrow_mut()
-                && local.stack.len() < DEEPEST
-            {
-                local.stack.push(Open { key, ..self.0 });
-            }
-        });
-        // A thread that is ending begins nothing.
-        entered.unwrap_or_default();
+        local::enter_as(Open { key, ..self.0 });
     }
 }
 
 /// Ends [`SpanContext::enter_as`].
 pub(crate) fn leave(key: u64) {
-    close(key);
+    drop(local::take(key));
 }
 
 /// Begins a span. Returns `None` if nothing is collected or too many spans are open.
@@ -57,19 +47,20 @@ pub(crate) fn begin_under(
     metadata: &'static Metadata<'static>,
     above: &SpanContext,
 ) -> Option<DetachedSpan> {
-    let (name, place) = (
-        Cow::Borrowed(metadata.name()),
-        SourceLocation::Tracing(metadata),
-    );
-    let span = begin(name, SpanKind::Manual, place, &[], Some(above.0)).detach();
+    let span = begin(New {
+        parent: Some(&above.0),
+        is_detached: true,
+        ..New::at(Site {
+            name: metadata.name(),
+            place: SourceLocation::Tracing(metadata),
+            ..Site::UNKNOWN
+        })
+    })
+    .detach();
     (span.open.key != 0).then_some(span)
 }
 
 impl DetachedSpan {
-    pub(crate) fn is_recorded(&self) -> bool {
-        self.record.is_some()
-    }
-
     /// Returns whether the span would keep another event.
     pub(crate) fn takes_events(&self) -> bool {
         let record = self.record.as_deref();
@@ -80,11 +71,11 @@ impl DetachedSpan {
     }
 
     /// Adds an attribute, or replaces one of the same name.
-    pub(crate) fn set_attribute(&mut self, name: &'static str, value: String) {
+    pub(crate) fn set_attribute(&mut self, name: &'static str, value: CompactString) {
         let Some(record) = self.record.as_deref_mut() else {
             return;
         };
-        let attributes = &mut record.extras.get_or_insert_default().attributes;
+        let attributes = &mut extras(record).attributes;
         let mut known = attributes.iter_mut();
         if let Some((_, before)) = known.find(|(known, _)| known == name) {
             *before = value;
@@ -94,8 +85,6 @@ impl DetachedSpan {
     }
 
     pub(crate) fn set_error(&mut self) {
-        if let Some(record) = self.record.as_deref_mut() {
-            record.status = SpanStatus::Error;
-        }
+        self.status = SpanStatus::Error;
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use unjank::{Config, Mode};
+use unjank::{Config, Event, Mode};
 
 const SERVER: &str = "HARD_APP_SERVER";
 const FOLDER: &str = "HARD_APP_FOLDER";
@@ -16,6 +16,7 @@ const LONGEST_CALL: Duration = Duration::from_secs(1);
 
 /// Not a test of its own: the process that the tests start.
 #[test]
+#[expect(clippy::exit, reason = "how an app ends without dropping the guard")]
 fn the_app() {
     let (Some(server), Some(folder)) = (std::env::var_os(SERVER), std::env::var_os(FOLDER)) else {
         return;
@@ -25,10 +26,18 @@ fn the_app() {
         .mode(Mode::Test)
         .data_dir(folder)
         .queue_events(1 << 14)
-        .request_timeout(Duration::from_secs(2))
+        .request_timeout(Duration::from_secs(20))
         .shutdown_timeout(Duration::from_secs(10))
         .start_jitter(Duration::ZERO)
-        .first_wait(Duration::from_millis(50));
+        .first_wait(Duration::from_millis(50))
+        .before_send(|event| {
+            if let Event::Jank(jank) = event {
+                jank.run_log.clear();
+            }
+            true
+        })
+        .keep_on_sigterm(true)
+        .report_panics(true);
     let guard = unjank::init(config);
     assert_eq!(guard.problem(), None);
     say("\nready");
@@ -50,10 +59,18 @@ fn the_app() {
                 unjank::testing::move_wall_clock(number(2));
                 std::thread::sleep(Duration::from_millis(50));
             }
-            "flush" => assert!(
-                unjank::flush(Duration::from_secs(30)),
-                "the flush did not finish"
-            ),
+            "flush" => flush(),
+            "keep" => assert!(unjank::keep(Duration::from_secs(30)), "nothing was kept"),
+            "hang" => hang(Duration::from_millis(number(1).unsigned_abs())),
+            "exit" => {
+                calls.spans(number(1)..number(1) + number(2), 0);
+                std::process::exit(0);
+            }
+            "withdraw" => {
+                unjank::set_enabled(false);
+                std::process::exit(0);
+            }
+            "abort" => aborts(),
             "storm" => storm(number(1)),
             _ => break,
         }
@@ -61,6 +78,35 @@ fn the_app() {
     }
     drop(guard);
     say("ended");
+}
+
+/// The server may not take everything, but the call ends in time.
+fn flush() {
+    let begun = Instant::now();
+    let _sent = unjank::flush(Duration::from_secs(30));
+    assert!(
+        begun.elapsed() < Duration::from_secs(30),
+        "the flush did not finish"
+    );
+}
+
+/// Blocks the main loop.
+#[inline(never)]
+fn hang(lasts: Duration) {
+    let main_loop = unjank::MainLoop::of_this_thread();
+    // The watchdog starts.
+    std::thread::sleep(Duration::from_millis(200));
+    unjank::breadcrumb("secret");
+    main_loop.begin();
+    say("hangs");
+    std::thread::sleep(lasts);
+    main_loop.end();
+}
+
+/// Ends the process by a panic that cannot unwind.
+extern "C" fn aborts() {
+    unjank::span("last").end();
+    panic!("the last words");
 }
 
 fn say(line: &str) {
@@ -142,11 +188,15 @@ fn storm(first: i64) {
         say(&format!("makes {} {}", begin + 20, (round + 1) * 5));
         calls.spans(begin..begin + 20, 0);
         (0..5).for_each(|_| calls.traffic());
-        if round % 23 == 22 && unjank::flush(Duration::from_secs(5)) {
-            say(&format!("keeps {} {}", begin + 20, (round + 1) * 5));
-        }
         assert!(calls.longest < LONGEST_CALL, "{:?}", calls.longest);
         std::thread::sleep(Duration::from_millis(1));
+        if round % 23 != 22 {
+            continue;
+        }
+        let _sent = unjank::flush(Duration::from_secs(5));
+        if unjank::keep(Duration::from_secs(5)) {
+            say(&format!("keeps {} {}", begin + 20, (round + 1) * 5));
+        }
     }
 }
 
@@ -218,6 +268,27 @@ impl App {
 
     pub(crate) fn storms(&mut self, first: u64) {
         self.write(&format!("storm {first}"));
+    }
+
+    /// Sends a command and waits until the app prints this.
+    pub(crate) fn begins(&mut self, order: &str, printed: &str) {
+        self.write(order);
+        self.wait_for_line(printed);
+    }
+
+    /// Sends a command during which the app ends. Returns whether it ended well.
+    pub(crate) fn ends_in(mut self, order: &str) -> bool {
+        self.write(order);
+        self.child.wait().unwrap().success()
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn terminate(mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let status = self.child.wait().unwrap();
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        assert_eq!(signal, Some(15), "the app should end by the signal");
     }
 
     #[cfg(target_os = "linux")]

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -13,6 +14,8 @@ pub(crate) enum Answer {
     /// The device never learns that the batch was accepted.
     TakeAndVanish,
     Vanish,
+    /// There is no response for a minute.
+    Hang,
     Status(u16),
 }
 
@@ -88,6 +91,7 @@ impl Collecting {
                 Answer::Take => respond(stream, 202, "", &receipt)?,
                 Answer::Status(status) => respond(stream, status, "", "")?,
                 Answer::TakeAndVanish | Answer::Vanish => return Ok(()),
+                Answer::Hang => std::thread::sleep(Duration::from_secs(60)),
             }
         }
         Ok(())

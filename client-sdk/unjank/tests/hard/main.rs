@@ -5,6 +5,7 @@
 mod app;
 mod away;
 mod collecting;
+mod ended;
 mod full_backlog;
 #[cfg(target_os = "linux")]
 mod full_disk;
@@ -13,3 +14,5 @@ mod moved_clock;
 #[path = "../shop/server.rs"]
 mod server;
 mod truth;
+#[cfg(target_os = "linux")]
+mod valgrind;

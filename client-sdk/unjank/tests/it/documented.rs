@@ -111,3 +111,15 @@ fn every_public_item_has_an_example() {
         .collect();
     assert_eq!(bare, [] as [String; 0], "items without an example");
 }
+
+#[test]
+fn the_readme_shows_the_first_example() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
+    let example = read("examples/first.rs");
+    let (_, program) = example.split_once("\n\n").unwrap();
+    assert!(
+        read("README.md").contains(program),
+        "copy examples/first.rs to the README"
+    );
+}

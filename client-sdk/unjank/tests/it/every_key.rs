@@ -235,6 +235,37 @@ fn jank_strategies_and_anr_ms_and_stack_depth() {
 }
 
 #[test]
+fn jank_start_ms_and_overrides() {
+    let running = running();
+    let strategies = |ms: u32| json!([{"threshold_ms": ms, "count": 1, "period_ms": 0}]);
+    running.learns(
+        json!({"sampling": {"janks": 1.0}, "jank": {"start_ms": 0, "strategies": [], "overrides": [
+        {"phase": "start", "strategies": strategies(16)},
+        {"page": "Check*", "phase": "later", "strategies": strategies(40)}]}}),
+    );
+    let main_loop = MainLoop::with_stacks(Deep);
+    std::thread::sleep(Duration::from_millis(600));
+    unjank::set_page("Feed");
+    stall(&main_loop, 120);
+    unjank::set_page("Checkout");
+    stall(&main_loop, 120);
+    let found = janks(&running);
+    let thresholds: Vec<&Value> = found
+        .iter()
+        .map(|jank| &jank["strategy"]["threshold_ms"])
+        .collect();
+    assert_eq!(thresholds, [40]);
+    assert_eq!(found[0]["page"], "Checkout");
+    // This process is younger than ten minutes.
+    running.learns(json!({"sampling": {"janks": 1.0}, "jank": {"start_ms": 600_000, "strategies": [], "overrides": [
+        {"page": "Check*", "phase": "later", "strategies": strategies(40)},
+        {"phase": "start", "strategies": strategies(50)}]}}));
+    std::thread::sleep(Duration::from_millis(600));
+    stall(&main_loop, 120);
+    assert_eq!(janks(&running)[1]["strategy"]["threshold_ms"], 50);
+}
+
+#[test]
 fn jank_max_stacks_per_session() {
     let running = running();
     running.learns(json!({"sampling": {"janks": 1.0}, "jank": {
@@ -245,6 +276,8 @@ fn jank_max_stacks_per_session() {
     let janks = janks(&running);
     assert_eq!(janks.len(), 1);
     assert!(janks[0]["stack"].as_array().is_none_or(Vec::is_empty));
+    let off = "stacks are switched off: jank.max_stacks_per_session is 0";
+    assert_eq!(janks[0]["stack_missing"], off);
 }
 
 #[test]
@@ -274,9 +307,9 @@ fn frames_enter_dropped_and_leave_drawn() {
 #[test]
 fn monitors() {
     let running = running();
-    unjank::sample("battery", "battery_percent", 80.0);
-    running.learns(json!({"sampling": {"metrics": 1.0}, "monitors": {"memory": {"interval_ms": 100}, "battery": {"interval_ms": 100}}}));
-    unjank::sample("battery", "battery_percent", 81.0);
+    unjank::sample("thermal", "thermal_headroom", 80.0);
+    running.learns(json!({"sampling": {"metrics": 1.0}, "monitors": {"memory": {"interval_ms": 100}, "thermal": {"interval_ms": 100}}}));
+    unjank::sample("thermal", "thermal_headroom", 81.0);
     std::thread::sleep(Duration::from_millis(250));
     let metrics = arrived(&running, "metrics");
     let count = |name: &str| {
@@ -286,7 +319,7 @@ fn monitors() {
             .count()
     };
     assert!(count("memory_used_bytes") >= 2, "{metrics:?}");
-    assert_eq!(count("battery_percent"), 1);
+    assert_eq!(count("thermal_headroom"), 1);
     assert_eq!(count("cpu_percent"), 0);
 }
 
@@ -325,6 +358,21 @@ fn traffic_web_mime_types() {
     request("example.com", "text/x-page");
     let sources = sources(&running);
     assert_eq!(sources.iter().filter(|source| *source == "web").count(), 1);
+}
+
+#[test]
+fn budget() {
+    let running = running();
+    running.learns(json!({"sampling": {"metrics": 1.0}, "budget": {"metrics": 50}}));
+    (0..1_000).for_each(|_| unjank::metric("m", 1.0));
+    let metrics = arrived(&running, "metrics");
+    // The weights of the events that pass add up to the number of all.
+    let weight: f64 = metrics
+        .iter()
+        .map(|metric| 1.0 / metric["sample_rate"].as_f64().unwrap_or(1.0))
+        .sum();
+    assert!((60..400).contains(&metrics.len()), "{}", metrics.len());
+    assert!((300.0..3_000.0).contains(&weight), "{weight}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use unjank::export::{Recorder, chrome_trace, csv, slowest};
+use unjank::export::{Recorder, chrome_trace, csv, report_to_chrome_trace, slowest};
 use unjank::{Event, Reporter};
 
 use crate::collector::Running;
@@ -72,6 +72,29 @@ fn a_small_trace_is_written_as_ever() {
 }
 
 #[test]
+fn the_stack_of_a_stall_is_written_demangled() {
+    let stall = json!({
+        "kind": "jank", "start": "2026-11-20T12:00:00Z", "duration_ms": 2, "thread": "main",
+        "stack": [
+            {"module": "shop", "function": "_ZN4shop4cart3pay17h0123456789abcdefE"},
+            {"module": "shop", "function": "_RNvNtC4shop4main3run", "file": "src/main.rs", "line": 7},
+            {"module": "libc.so.6", "function": "__libc_start_main"},
+        ],
+    });
+    let trace: Value = serde_json::from_str(&trace(&[Event::Jank(read(&stall))])).unwrap();
+    let entries = trace["traceEvents"].as_array().unwrap();
+    let stall = entries.iter().find(|entry| entry["name"] == "jank");
+    assert_eq!(
+        stall.unwrap()["args"]["stack"],
+        json!([
+            "shop::cart::pay (:0)",
+            "shop::main::run (src/main.rs:7)",
+            "__libc_start_main (:0)"
+        ])
+    );
+}
+
+#[test]
 fn a_small_table_is_written_as_ever() {
     let mut file = Vec::new();
     csv(&small(), &mut file).unwrap();
@@ -120,8 +143,14 @@ fn a_real_recording_exports_a_well_formed_trace() {
             )
         })
         .collect();
-    assert_eq!(of("X").count(), 4);
-    for entry in of("X") {
+    let manual = of("X").filter(|entry| entry["cat"] == "manual_span");
+    assert!(
+        manual
+            .clone()
+            .all(|entry| tracks[&entry["tid"].as_u64().unwrap()] == "manual spans")
+    );
+    assert_eq!((of("X").count(), manual.count()), (8, 4));
+    for entry in of("X").filter(|entry| entry["cat"] == "manual") {
         assert!(entry["ts"].is_u64() && entry["dur"].is_u64() && entry["pid"] == 1);
         let track = tracks[&entry["tid"].as_u64().unwrap()];
         let is_outer = entry["name"] == "outer";
@@ -151,4 +180,67 @@ fn a_cycle_of_parents_does_not_hang() {
     let spans = [span(1, Some(2), "a", (0, 5)), span(2, Some(1), "b", (0, 5))];
     let events: Vec<_> = spans.iter().map(|span| Event::Span(read(span))).collect();
     assert!(trace(&events).contains("\"b\""));
+}
+
+#[test]
+fn the_file_of_a_run_becomes_the_trace_of_its_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let recorder = Recorder::new();
+    let (also, file) = (
+        recorder.clone(),
+        unjank::ReportFile::create(path("run.jsonl")).unwrap(),
+    );
+    let running = Running::with(|config| {
+        config
+            .mode(unjank::Mode::Test)
+            .offline(true)
+            .reporter(also)
+            .reporter(file)
+    });
+    {
+        let mut order = unjank::span("order \"7\"");
+        order.attribute("items", 3);
+        order.event("validated");
+        unjank::init_span("Cart").end();
+    }
+    unjank::metric("memory_used_bytes", 5.0);
+    unjank::redrawn("Cart", "items");
+    unjank::page_load("Cart", unjank::LaunchKind::Warm).final_draw();
+    let begun = std::time::Instant::now();
+    unjank::frame(begun, begun + std::time::Duration::from_millis(200));
+    running.flush();
+    drop(running);
+    let mut report = std::fs::read_to_string(path("run.jsonl")).unwrap();
+    assert!(report.contains("resource"));
+    report.push_str("{\"signal\": \"span\", \"event\": {\"trace_i");
+    std::fs::write(path("run.jsonl"), report).unwrap();
+    let unreadable = report_to_chrome_trace(path("run.jsonl"), path("trace.json")).unwrap();
+    assert_eq!(unreadable, 1, "a killed process leaves half a line");
+    recorder.chrome_trace(path("recorded.json")).unwrap();
+    let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
+    assert_eq!(read("trace.json"), read("recorded.json"));
+    let trace: Value = serde_json::from_str(&read("trace.json")).unwrap();
+    let entries = trace["traceEvents"].as_array().unwrap();
+    let dropped = entries
+        .iter()
+        .find(|entry| entry["cat"] == "dropped_frames")
+        .unwrap();
+    assert_eq!(
+        (&dropped["name"], &dropped["args"]["dropped"]),
+        (&json!("Cart"), &json!(11))
+    );
+    for kind in [
+        "manual",
+        "manual_span",
+        "init",
+        "page_load",
+        "metric",
+        "recomposition",
+    ] {
+        assert!(
+            entries.iter().any(|entry| entry["cat"] == kind),
+            "{kind}: {trace}"
+        );
+    }
 }

@@ -129,3 +129,21 @@ fn a_single_event_that_is_too_large_is_counted_and_the_others_arrive() {
     let once = json!({"signal": "spans", "reason": "too_large", "count": 1});
     assert_eq!(dropped, [&once]);
 }
+
+#[test]
+fn a_proxy_that_takes_nothing_gets_few_requests_and_loses_nothing() {
+    let running = Running::start();
+    let asked = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&asked);
+    running.collector.answer(move |_| {
+        *counted.lock().unwrap() += 1;
+        Ok(status(413))
+    });
+    (0..1_000).for_each(|_| unjank::span("checkout").end());
+    (0..4).for_each(|_| running.flush());
+    let asked = *asked.lock().unwrap();
+    assert!(asked < 30, "{asked} requests");
+    let problem = unjank::problem().unwrap_or_default();
+    assert!(problem.contains("takes no batch of this size"), "{problem}");
+    assert!(running.collector.events("sdk_health").is_empty());
+}

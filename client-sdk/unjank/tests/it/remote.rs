@@ -72,3 +72,47 @@ fn a_configuration_that_disables_collection_sets_no_toggle() {
     // The first poll may have been served before the change.
     assert_eq!(unjank::toggle("x"), None);
 }
+
+#[test]
+fn a_short_program_gets_its_configuration_and_the_next_start_knows_it_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = |config: unjank::Config| {
+        config
+            .data_dir(folder.path())
+            .start_jitter(Duration::from_secs(3_600))
+    };
+    let mut running = Running::with(|config| config.start_disabled(true));
+    running
+        .collector
+        .configure(json!({"sampling": {"spans": {"default": 1.0}}, "toggles": {"new_cart": true}}));
+    // A run that ends before the first poll would be due.
+    running.restart(short);
+    running.restart(short);
+    assert_eq!(running.collector.polls(), 1);
+    assert_eq!(unjank::toggle("new_cart"), Some(json!(true)));
+    assert!(unjank::span("first").is_recorded());
+    // The known configuration is fresh.
+    running.restart(short);
+    assert_eq!(running.collector.polls(), 1);
+}
+
+#[test]
+fn traffic_is_not_sampled() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut running = Running::with(|config| config.data_dir(folder.path()));
+    running
+        .collector
+        .configure(json!({"sampling": {"session_rate": 0.0, "metrics": 1.0}}));
+    let polls = running.collector.polls();
+    running.restart(|config| config.data_dir(folder.path()));
+    running.polled(polls + 1);
+    unjank::metric("unsampled", 1.0);
+    unjank::traffic(unjank::Transferred {
+        host: "api.example.com",
+        tx_bytes: 5,
+        ..unjank::Transferred::default()
+    });
+    running.flush();
+    assert_eq!(running.collector.events("traffic").len(), 1);
+    assert!(running.collector.events("metrics").is_empty());
+}

@@ -127,3 +127,102 @@ fn long_texts_are_cut() {
     assert_eq!(span["name"].as_str().unwrap().len(), 1_024);
     assert_eq!(span["attributes"]["body"].as_str().unwrap().len(), 1_024);
 }
+
+struct Broken;
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("half")?;
+        Err(std::fmt::Error)
+    }
+}
+
+#[test]
+fn a_value_that_fails_to_format_does_not_panic() {
+    let running = Running::start();
+    let mut span = unjank::span("here");
+    span.attribute("value", Broken);
+    let mut moved = unjank::span("moved").detach();
+    moved.attribute("value", Broken);
+    drop((span, moved));
+    running.flush();
+    let spans = running.collector.events("spans");
+    for name in ["here", "moved"] {
+        assert_eq!(named(&spans, name)["attributes"]["value"], "half");
+    }
+}
+
+/// Records a span while it is dropped.
+struct Cleanup;
+
+impl Drop for Cleanup {
+    fn drop(&mut self) {
+        unjank::span("cleanup").end();
+    }
+}
+
+#[test]
+fn spans_that_a_panic_unwinds_have_the_status_error() {
+    let running = Running::start();
+    let panicked = std::panic::catch_unwind(|| {
+        let _outer = unjank::span("outer");
+        let _moved = unjank::span("moved").detach();
+        let _cleanup = Cleanup;
+        unjank::span("before").end();
+        let _inner = unjank::span("inner");
+        std::panic::resume_unwind(Box::new("a problem of the app"));
+    });
+    assert!(panicked.is_err());
+    unjank::span("after").end();
+    unjank::span("given up").end_cancelled();
+    running.flush();
+    let spans = running.collector.events("spans");
+    let statuses = [
+        "outer", "moved", "inner", "cleanup", "before", "after", "given up",
+    ]
+    .map(|name| named(&spans, name)["status"].as_str().unwrap());
+    assert_eq!(
+        statuses,
+        [
+            "error",
+            "error",
+            "error",
+            "unset",
+            "unset",
+            "unset",
+            "cancelled"
+        ]
+    );
+}
+
+#[test]
+fn spans_of_threads_that_ended_and_of_bursts_arrive_once_and_in_order() {
+    let running = Running::start();
+    let record = |first: u32, count: u32| {
+        for number in first..first + count {
+            unjank::span(number.to_string()).end();
+        }
+    };
+    let threads = [(0, 10), (1_000, 1_000), (10_000, 3_000)];
+    std::thread::scope(|scope| {
+        for (first, count) in threads {
+            scope.spawn(move || record(first, count));
+        }
+    });
+    record(20_000, 100);
+    running.flush();
+    let spans = running.collector.events("spans");
+    let numbers: Vec<u32> = spans
+        .iter()
+        .map(|span| span["name"].as_str().unwrap().parse().unwrap())
+        .collect();
+    for (first, count) in [(0, 10), (1_000, 1_000), (10_000, 3_000), (20_000, 100)] {
+        let own: Vec<u32> = numbers
+            .iter()
+            .copied()
+            .filter(|number| (first..first + count).contains(number))
+            .collect();
+        assert_eq!(own, (first..first + count).collect::<Vec<_>>());
+    }
+    assert_eq!(numbers.len(), 4_110);
+}

@@ -285,7 +285,7 @@ fn a_future_that_is_dropped_ends_its_span_and_one_never_polled_has_none() {
     let spans = spans(&running);
     assert_eq!(spans.len(), 2);
     assert_eq!(named(&spans, "between")["parent_span_id"], Value::Null);
-    assert_eq!(named(&spans, "it::traced::fetch")["status"], "unset");
+    assert_eq!(named(&spans, "it::traced::fetch")["status"], "cancelled");
 }
 
 #[test]

@@ -65,7 +65,8 @@ fn methods_of_an_async_trait_are_traced_in_either_order_of_attributes() {
     let (names, children) = names(&running);
     let shop = |of: &str| {
         let total = format!("{of}::total");
-        let names = ["sum", &total, "sum", &total, "open"];
+        let open = format!("{of}::open");
+        let names = ["sum", &total, "sum", &total, &open];
         names.map(str::to_owned)
     };
     assert_eq!(names, [shop("Corner"), shop("Market")].concat());

@@ -205,3 +205,20 @@ fn the_level_applies_to_this_layer_alone() {
     assert_eq!(spans.len(), 1);
     named(&spans, "warn");
 }
+
+#[test]
+fn targets_select_crates_each_with_its_level() {
+    let running = Running::start();
+    let targets: tracing_subscriber::filter::Targets = "shop=debug,sqlx=warn".parse().unwrap();
+    let layer = unjank::tracing_layer_of(targets);
+    let dispatch = Dispatch::new(tracing_subscriber::registry().with(layer));
+    tracing::dispatcher::with_default(&dispatch, || {
+        drop(tracing::debug_span!(target: "shop::cart", "ours"));
+        drop(tracing::trace_span!(target: "shop::cart", "too detailed"));
+        drop(tracing::info_span!(target: "sqlx", "quiet"));
+        drop(tracing::error_span!(target: "hyper", "other"));
+    });
+    let spans = spans(&running);
+    assert_eq!(spans.len(), 1);
+    named(&spans, "ours");
+}

@@ -5,6 +5,7 @@ mod compare;
 mod server;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod shipped;
+mod shown;
 
 use std::path::Path;
 use std::process::Command;
@@ -24,9 +25,9 @@ means = "category"
 category = "JSON on main thread"
 
 [[rule]]
-match = "sqlx_"
+match = "std::fs::"
 means = "category"
-category = "database on main thread"
+category = "file on main thread"
 
 [[rule]]
 match = "tokio::"

@@ -76,7 +76,8 @@ impl Server {
     }
 
     pub(crate) fn wait_until_ready(&self) {
-        self.wait("waiting for the server", || {
+        // On a new machine, the engine's library is downloaded first.
+        self.wait_for(Duration::from_secs(600), "waiting for the server", || {
             let answer = ureq::get(format!("{}/readyz", self.url())).call();
             answer.is_ok_and(|mut answer| {
                 answer
@@ -89,14 +90,13 @@ impl Server {
     }
 
     pub(crate) fn wait(&self, what: &str, done: impl Fn() -> bool) {
+        self.wait_for(Duration::from_secs(60), what, done);
+    }
+
+    fn wait_for(&self, longest: Duration, what: &str, done: impl Fn() -> bool) {
         let begun = Instant::now();
         while !done() {
-            assert!(
-                // On a new machine, the engine's library is downloaded first.
-                begun.elapsed() < Duration::from_secs(600),
-                "{what}: {}",
-                self.log()
-            );
+            assert!(begun.elapsed() < longest, "{what}: {}", self.log());
             std::thread::sleep(Duration::from_millis(50));
         }
     }

@@ -1,4 +1,4 @@
-// Every chart on data that is made up, for a look at each before a page uses it.
+// Every chart with made-up data, to view charts without a server.
 import { mount } from 'svelte';
 import '../../src/styles/tokens.css';
 import '../../src/styles/base.css';

@@ -1,4 +1,4 @@
-// The charts, by a page of their own with made-up data, under the same policy as the server's.
+// The charts, on a page with made-up data and the content security policy of the server.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { check } from '../reader.mjs';
@@ -33,15 +33,18 @@ async function charts_draw_zoom_and_have_their_numbers_behind_them(reader, state
   const { page } = reader;
   await openGallery(reader, state);
   await reader.look('charts');
-  // A drag across the lines is a stretch of time in the address.
-  const lines = await page.locator('.u-over').boundingBox();
+  // Dragging across the lines sets the period in the URL.
+  const lines = await page
+    .getByRole('img', { name: /lines over time/ })
+    .first()
+    .boundingBox();
   await page.mouse.move(lines.x + 100, lines.y + 60);
   await page.mouse.down();
   await page.mouse.move(lines.x + 300, lines.y + 70, { steps: 5 });
   await page.mouse.up();
   await page.waitForURL(/from=.*&to=/);
   await page.goBack();
-  // A click on a frame zooms, Escape zooms out, a text says how much it matches.
+  // A click on a frame zooms in, Escape zooms out, and a search shows the share of its matches.
   const flame = page.getByRole('application');
   await flame.click({ position: { x: 60, y: 30 } });
   await page.getByText('MainActivity.onCreate: 62, 62 % of all').first().waitFor();

@@ -1,4 +1,4 @@
-// How much room a project takes, what it scrubs, and erasing an install and a whole project. Has a project and a person of its own.
+// Disk usage, scrubbing, and the erasure of an install and of a whole project. Creates its own project and person.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { check } from '../reader.mjs';
 import { ADMIN, PROJECT } from '../server.mjs';
@@ -8,7 +8,7 @@ const DAVE = { email: 'dave@example.com', name: 'Dave Display', password: 'the p
 const GONE = '0b5a6b9e-6a53-4d3c-9a3c-1d2f6a1e7c11';
 const at = (query) => `/data?project=${KIOSK}${query ? `&${query}` : ''}`;
 
-/** One install's spans and a jank whose stack only this install has. */
+/** The spans of one install, and a jank whose stack no other install has. */
 function batch(install_id) {
   const start = new Date(Date.now() - 600_000).toISOString();
   const stack = [{ class: 'com.example.kiosk.Screen', function: `draw${install_id.slice(0, 4)}`, line: 7 }];
@@ -53,13 +53,13 @@ async function a_second_project_has_data(reader, state) {
   const key = await page.request.post(`/api/v1/projects/${KIOSK}/keys`, { data: { name: 'Kiosks' } });
   state.kioskKey = (await key.json()).key;
   const headers = { authorization: `Bearer ${state.kioskKey}` };
-  // A new key is known to the ingest within a second.
+  // The server accepts a new key within a second.
   for (let tries = 0; tries < 50 && !(await page.request.get('/v1/config', { headers })).ok(); tries += 1) {
     await page.waitForTimeout(100);
   }
   for (const install of [GONE, randomUUID()]) {
     const answer = await page.request.post('/v1/ingest', { headers, data: batch(install) });
-    check(answer.status() === 202, `a batch was not taken: ${answer.status()} ${await answer.text()}`);
+    check(answer.status() === 202, `a batch was rejected: ${answer.status()} ${await answer.text()}`);
     const { rejected } = await answer.json();
     check(rejected.length === 0, JSON.stringify(rejected));
   }
@@ -69,7 +69,7 @@ async function a_second_project_has_data(reader, state) {
     if (['janks', 'spans_hourly'].every((name) => tables.some(({ table }) => table === name))) return;
     await page.waitForTimeout(500);
   }
-  throw new Error('what was sent does not take any room');
+  throw new Error('the sent events use no disk space');
 }
 
 async function the_storage_is_seen_and_retention_is_saved(reader) {
@@ -81,7 +81,7 @@ async function the_storage_is_seen_and_retention_is_saved(reader) {
   await page.getByText('Enter a whole number of days').waitFor();
   await reader.look('storage-fault');
   await page.getByRole('button', { name: 'Save' }).click();
-  check(await days.evaluate((field) => field === document.activeElement), 'the wrong field has no focus');
+  check(await days.evaluate((field) => field === document.activeElement), 'the field with the fault has no focus');
   await days.fill('14');
   await page.getByLabel('Quota, GB').fill('2.5');
   await page.getByText('not saved').waitFor();
@@ -89,7 +89,7 @@ async function the_storage_is_seen_and_retention_is_saved(reader) {
   await page.getByRole('tab', { name: 'Scrubbing' }).click();
   await asked;
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved.').waitFor();
+  await page.getByText(/^Saved\./).waitFor();
   await page.getByText('of the quota', { exact: false }).first().waitFor();
   await page.getByText('not saved').waitFor({ state: 'detached' });
   await reader.look('storage');
@@ -106,17 +106,17 @@ async function a_project_over_its_quota_is_refused_and_shows_it(reader, { kioskK
   const quota = page.getByLabel('Quota, GB');
   await quota.fill('0.000001');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved.').waitFor();
+  await page.getByText(/^Saved\./).waitFor();
   await untilOverQuota(page, true);
   await page.reload();
   await page.getByText('This project is over its quota.').waitFor();
   await reader.look('storage-over-quota');
   const headers = { authorization: `Bearer ${kioskKey}` };
   const refused = await page.request.post('/v1/ingest', { headers, data: batch(randomUUID()) });
-  check((await refused.json()).code === 'quota_disk', `the batch is answered ${refused.status()}`);
+  check((await refused.json()).code === 'quota_disk', `the batch got status ${refused.status()}`);
   await quota.fill('');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved.').waitFor();
+  await page.getByText(/^Saved\./).waitFor();
   await untilOverQuota(page, false);
   await page.reload();
   await page.getByText('no limit', { exact: true }).waitFor();
@@ -173,7 +173,7 @@ async function scrubbing_is_tried_and_saved(reader) {
   await builtIn.click();
   await page.getByText('The built-in rules are off.').waitFor({ state: 'detached' });
   await save.click();
-  await page.getByText('Saved.').waitFor();
+  await page.getByText(/^Saved\./).waitFor();
   await page.reload();
   await page.getByLabel('Pattern').waitFor();
   check((await page.getByLabel('Pattern').inputValue()) === 'CU-[0-9]{6}', 'the rule was not saved');
@@ -194,7 +194,7 @@ async function an_install_is_erased_and_has_a_receipt(reader) {
   await erase.click();
   await page.getByText('You cannot undo this.').first().waitFor();
   await reader.look('erase-install');
-  await page.getByRole('dialog').getByRole('button', { name: 'Erase for ever' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Erase permanently' }).click();
   const row = page.getByRole('row', { name: new RegExp(GONE) });
   await row.getByText(/waiting|running/).waitFor();
   await page.getByText('1 under way').waitFor();
@@ -219,11 +219,11 @@ async function an_install_is_erased_and_has_a_receipt(reader) {
   await reader.look('erasure-storage');
 }
 
-async function what_was_done_is_in_the_audit_log_and_on_ingest_health(reader) {
+async function erasures_are_in_the_audit_log_and_on_ingest_health(reader) {
   const { page } = reader;
   await page.goto(`/audit?project=${KIOSK}`);
-  for (const action of ['storage.set', 'scrubbing.set', 'erasure.requested', 'erasure.finished']) {
-    await page.getByRole('table').getByText(action).first().waitFor();
+  for (const said of ['storage settings', 'scrubbing rules', 'requested to erase', 'erased']) {
+    await page.getByRole('listitem').filter({ hasText: said }).first().waitFor();
   }
   await reader.look('audit-data');
   await page.goto(`/ingest?project=${KIOSK}`);
@@ -239,7 +239,7 @@ async function a_person_is_invited_as_viewer(reader, state) {
   await page.getByLabel('E-mail address').fill(DAVE.email);
   await page.getByRole('dialog').getByLabel('Name').fill(DAVE.name);
   await page.getByLabel(`Role in ${KIOSK}`).selectOption('viewer');
-  await page.getByRole('button', { name: 'Make the invitation' }).click();
+  await page.getByRole('button', { name: 'Create invitation' }).click();
   state.daveLink = await page.getByTestId('secret').textContent();
 }
 
@@ -247,8 +247,8 @@ async function a_viewer_sees_the_storage_and_changes_nothing(reader, { daveLink 
   const { page } = reader;
   reader.expect(401);
   await page.goto(daveLink);
-  await page.getByLabel('Password').fill(DAVE.password);
-  await page.getByLabel('The same again').fill(DAVE.password);
+  await page.getByLabel('Password', { exact: true }).fill(DAVE.password);
+  await page.getByLabel('Repeat the password').fill(DAVE.password);
   await page.getByRole('button', { name: 'Set password and log in' }).click();
   await page.getByRole('navigation').getByRole('link', { name: 'Data' }).click();
   await page.getByRole('row', { name: /^Spans spans 20 / }).waitFor();
@@ -262,7 +262,7 @@ async function a_viewer_sees_the_storage_and_changes_nothing(reader, { daveLink 
   check((await page.getByRole('button', { name: /Save|Try|Add/ }).count()) === 0, 'a viewer is offered to change it');
   await reader.look('scrubbing-viewer');
   await page.getByRole('tab', { name: 'Erasure' }).click();
-  await page.getByText('For admins of the project').waitFor();
+  await page.getByText('Only admins of the project see').waitFor();
   check((await page.getByRole('button', { name: 'Erase…' }).count()) === 0, 'a viewer is offered to erase');
 }
 a_viewer_sees_the_storage_and_changes_nothing.options = { storageState: undefined };
@@ -289,7 +289,7 @@ async function an_admin_of_the_project_stays_within_the_installation(reader) {
   await reader.look('storage-admin');
   await days.fill('7');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved.').waitFor();
+  await page.getByText(/^Saved\./).waitFor();
   await page.getByRole('tab', { name: 'Erasure' }).click();
   await page.getByRole('row', { name: new RegExp(GONE) }).waitFor();
   check((await page.getByText('Erase the whole project').count()) === 0, 'the project can be erased');
@@ -320,7 +320,7 @@ async function a_whole_project_is_erased(reader, { kioskKey }) {
   const { page } = reader;
   await page.goto(at('tab=erasure'));
   await page.getByRole('button', { name: 'Erase the project…' }).click();
-  const act = page.getByRole('button', { name: 'Erase the project for ever' });
+  const act = page.getByRole('button', { name: 'Erase the project permanently' });
   await page.getByLabel(`Type ${KIOSK} to confirm`).fill(PROJECT);
   check(await act.isDisabled(), 'it does not ask for the id');
   await page.getByLabel(`Type ${KIOSK} to confirm`).fill(KIOSK);
@@ -344,14 +344,14 @@ async function a_whole_project_is_erased(reader, { kioskKey }) {
   check((await page.request.get(`/api/v1/projects/${KIOSK}/storage`)).status() === 404, 'the project is still there');
 }
 
-/** In order: later ones see what earlier ones did. */
+/** In this order, because later walks depend on earlier ones. */
 export const walks = [
   a_second_project_has_data,
   the_storage_is_seen_and_retention_is_saved,
   a_project_over_its_quota_is_refused_and_shows_it,
   scrubbing_is_tried_and_saved,
   an_install_is_erased_and_has_a_receipt,
-  what_was_done_is_in_the_audit_log_and_on_ingest_health,
+  erasures_are_in_the_audit_log_and_on_ingest_health,
   a_person_is_invited_as_viewer,
   a_viewer_sees_the_storage_and_changes_nothing,
   the_viewer_becomes_an_admin_of_the_project,

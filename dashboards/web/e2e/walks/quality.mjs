@@ -1,4 +1,4 @@
-// The pages about how an app runs, on data: what opens, what is compared, what the address holds, the flame graph by mouse and keyboard.
+// The pages about performance, with data: links, comparisons, state in the URL, and the flame graph by mouse and keyboard.
 import { APP, LATEST, PREVIOUS, sendMeasurements } from '../measurements.mjs';
 import { check } from '../reader.mjs';
 import { PROJECT } from '../server.mjs';
@@ -102,24 +102,24 @@ async function a_flame_graph_is_zoomed_by_mouse_and_keyboard_and_compares(reader
   await page.goto(`/jank?project=${PROJECT}&tab=flame&${COMPARED}`);
   const graph = page.getByRole('application');
   await graph.waitFor();
-  await page.getByRole('region', { name: 'Functions that changed' }).getByText('new').first().waitFor();
-  // The third row: what the loop dispatched.
+  await page.getByRole('region', { name: 'Functions that changed' }).getByText('not in the base').first().waitFor();
+  // The third row is the method that the loop dispatched.
   await graph.click({ position: { x: 40, y: 50 } });
   await page.getByRole('button', { name: 'Whole graph' }).waitFor();
-  check((await at(page)).includes('dispatchMessage'), `a click zooms: ${await at(page)}`);
+  check((await at(page)).includes('dispatchMessage'), `a click does not zoom in: ${await at(page)}`);
   await graph.press('Escape');
   await graph.press('Escape');
   await page.getByRole('button', { name: 'Whole graph' }).waitFor({ state: 'detached' });
   for (const step of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'Enter']) await graph.press(step);
   await page.getByRole('button', { name: 'Whole graph' }).waitFor();
-  check(/CartDao/.test(await at(page)), `the keyboard walks: ${await at(page)}`);
-  check(/than in|not in/.test(await at(page)), `the change is not said: ${await at(page)}`);
+  check(/CartDao/.test(await at(page)), `the keyboard does not move the selection: ${await at(page)}`);
+  check(/than in|not in/.test(await at(page)), `the change is not announced: ${await at(page)}`);
   await reader.look('jank-flame');
   await page.getByRole('button', { name: `of ${PREVIOUS}`, exact: true }).click();
   await page.waitForURL(/widths=before/);
   await page.getByText(`Width is the time lost in ${PREVIOUS}`).waitFor();
-  await graph.focus();
-  await page.getByText(/^all: /).waitFor();
+  // The chosen function is new, so the innermost of its callers that was there is chosen.
+  await page.locator('p[aria-live=polite]').filter({ hasText: 'dispatchMessage' }).waitFor();
   await reader.look('jank-flame-before');
   await page.goBack();
   await page.getByRole('button', { name: 'Show as table' }).click();
@@ -158,6 +158,73 @@ async function frames_and_page_loads_show_what_is_chosen(reader) {
   check(page.url().includes('percentile=p95'), `the percentile was lost: ${page.url()}`);
 }
 
+/** The text of a card. */
+function card(page, label) {
+  const named = page.locator('.label').getByText(label, { exact: true });
+  return page.locator('.card').filter({ has: named });
+}
+
+async function slow_app_starts_lead_to_their_phases_and_sessions(reader) {
+  const { page } = reader;
+  await page.goto(`/app-starts?project=${PROJECT}&${COMPARED}`);
+  await card(page, 'Cold start, p50')
+    .getByText(/^1\.\d+ s$/)
+    .waitFor();
+  await card(page, 'Cold starts of 5 s or longer').getByText('0 %', { exact: true }).waitFor();
+  const phases = page.getByRole('region', { name: 'Phases of cold starts' });
+  // `di` takes twice as long as before.
+  await phases.getByRole('row', { name: /di.*\+1\d\d %.*worse/ }).waitFor();
+  await page.getByRole('region', { name: 'By device model' }).getByRole('link', { name: 'Pixel 8' }).waitFor();
+  await reader.look('app-starts-data');
+  await page.getByRole('group', { name: 'Measure' }).getByRole('button', { name: 'share of slow' }).click();
+  await page.waitForURL(/measure=slow/);
+  await page.getByRole('heading', { name: 'Cold starts, share of slow, over time' }).waitFor();
+  await page.getByRole('group', { name: 'Kind' }).getByRole('button', { name: 'Warm' }).click();
+  await page.waitForURL(/kind=warm/);
+  await page.goBack();
+  const slowest = page.getByRole('region', { name: 'Slowest cold starts' });
+  await slowest.getByText('first_frame').or(slowest.getByText('di')).first().waitFor();
+  await slowest
+    .getByRole('link', { name: /Spans during the start/ })
+    .first()
+    .click();
+  await page.waitForURL(/\/traces\?.*session_id=/);
+  await page.getByRole('link', { name: 'checkout' }).first().waitFor();
+  await page.goBack();
+  await slowest.getByRole('link').first().click();
+  await page.waitForURL(/\/sessions\/[0-9a-f-]{36}\?.*at=/);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+}
+
+async function hangs_are_counted_by_duration_and_end_and_lead_to_groups(reader) {
+  const { page } = reader;
+  await page.goto(`/hangs?project=${PROJECT}&${COMPARED}`);
+  // 42 installs with 500 ms or more of the old stack, and all 52 with the new one.
+  await card(page, 'Hangs').getByText('94', { exact: true }).waitFor();
+  await card(page, 'Hangs per hour of use').getByText(/worse/).waitFor();
+  await card(page, 'Installs with a hang').getByText('100 %', { exact: true }).waitFor();
+  await card(page, 'Kills').getByText('11', { exact: true }).waitFor();
+  const groups = page.getByRole('table', { name: 'Groups of janks' });
+  await groups.getByRole('row', { name: /CartDao.total.*new/ }).waitFor();
+  await groups.getByRole('link', { name: /CartDao.insert/ }).waitFor();
+  await page.getByRole('table', { name: 'By version' }).getByRole('link', { name: PREVIOUS }).waitFor();
+  await reader.look('hangs-data');
+  await page.getByRole('button', { name: 'ANRs, from 5 s' }).click();
+  await page.waitForURL(/hangs=anr/);
+  await groups.getByRole('link', { name: /CartDao.insert/ }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Ended in a kill' }).click();
+  await page.waitForURL(/hangs=killed/);
+  await card(page, 'Hangs').getByText('11', { exact: true }).waitFor();
+  await page.getByRole('tab', { name: 'Single hangs' }).click();
+  await page.getByText('when the process was killed').first().waitFor();
+  await page.getByRole('link', { name: 'Timeline of the session' }).first().waitFor();
+  await reader.look('hangs-killed');
+  await page.getByRole('tab', { name: 'Groups' }).click();
+  await groups.getByRole('link', { name: /CartDao.total/ }).click();
+  await page.waitForURL(/\/jank\/\d+\?/);
+  await page.getByRole('heading', { name: /CartDao.total/ }).waitFor();
+}
+
 async function see(reader, state, suffix) {
   const { page } = reader;
   const pages = {
@@ -166,6 +233,8 @@ async function see(reader, state, suffix) {
     flame: '/jank?tab=flame',
     group: state.group,
     events: `${state.group}?tab=events`,
+    hangs: '/hangs',
+    'app-starts': '/app-starts',
     frames: '/frames',
     'page-loads': '/page-loads',
   };
@@ -187,7 +256,7 @@ async function pages_with_data_on_a_narrow_screen(reader, state) {
 }
 pages_with_data_on_a_narrow_screen.options = { viewport: { width: 400, height: 800 } };
 
-/** In order: later ones see what earlier ones did. */
+/** In this order, because later walks depend on earlier ones. */
 export const walks = [
   devices_send_what_they_measured,
   the_overview_compares_the_latest_version_and_says_what_got_worse,
@@ -195,6 +264,8 @@ export const walks = [
   a_group_has_a_page_with_stacks_events_and_downloads,
   a_flame_graph_is_zoomed_by_mouse_and_keyboard_and_compares,
   frames_and_page_loads_show_what_is_chosen,
+  slow_app_starts_lead_to_their_phases_and_sessions,
+  hangs_are_counted_by_duration_and_end_and_lead_to_groups,
   pages_with_data_in_dark_colours,
   pages_with_data_on_a_narrow_screen,
 ];

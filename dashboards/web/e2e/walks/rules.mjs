@@ -11,7 +11,7 @@ means = "in_app"
 owner = "team-shop"
 `;
 
-async function rules_are_checked_tried_saved_and_taken_back(reader) {
+async function rules_are_checked_tried_saved_and_rolled_back(reader) {
   const { page } = reader;
   reader.expect(422);
   await page.goto(`/rules?project=${PROJECT}`);
@@ -25,10 +25,10 @@ async function rules_are_checked_tried_saved_and_taken_back(reader) {
   await reader.look('rules-fault');
   await editor.fill(RULES);
   await page.getByRole('button', { name: 'Dry run' }).click();
-  await page.getByText('What it would do').waitFor();
+  await page.getByText('Predicted effect').waitFor();
   await reader.look('rules-dry-run');
   await page.getByRole('button', { name: 'Save…' }).click();
-  await page.getByLabel('Why').fill('Our code is ours');
+  await page.getByLabel('Reason (shown in the history)').fill('Our code is ours');
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await page.getByText('Saved as revision 1').waitFor();
 
@@ -45,5 +45,5 @@ async function rules_are_checked_tried_saved_and_taken_back(reader) {
   await reader.look('rules-history');
 }
 
-/** In order: later ones see what earlier ones did. */
-export const walks = [rules_are_checked_tried_saved_and_taken_back];
+/** In this order, because later walks depend on earlier ones. */
+export const walks = [rules_are_checked_tried_saved_and_rolled_back];

@@ -1,4 +1,4 @@
-// Logins with an identity provider: its groups give roles, and take them away again.
+// Logins with an identity provider, whose groups grant and revoke roles.
 import { check } from '../reader.mjs';
 import { ADMIN, PROJECT } from '../server.mjs';
 
@@ -25,14 +25,14 @@ async function an_admin_with_a_password_makes_the_project(reader, { sso }) {
   const { page } = reader;
   reader.expect(401, 503);
   await page.goto(`/invitation#${sso.invitation}`);
-  await page.getByLabel('Password').fill(ADMIN.password);
-  await page.getByLabel('The same again').fill(ADMIN.password);
+  await page.getByLabel('Password', { exact: true }).fill(ADMIN.password);
+  await page.getByLabel('Repeat the password').fill(ADMIN.password);
   await page.getByRole('button', { name: 'Set password and log in' }).click();
   await page.getByRole('navigation').getByRole('link', { name: 'Projects' }).click();
   await page.getByRole('button', { name: 'New project' }).click();
   await page.getByLabel('Id').fill(PROJECT);
   await page.getByRole('dialog').getByLabel('Name').fill('Shop');
-  await page.getByRole('button', { name: 'Make the project' }).click();
+  await page.getByRole('button', { name: 'Create project' }).click();
   await page.getByRole('heading', { name: `Settings of ${PROJECT}` }).waitFor();
 }
 
@@ -40,22 +40,22 @@ async function a_person_logs_in_with_the_provider_and_has_the_role_of_their_grou
   const { page, context } = reader;
   const { people } = state.sso.provider;
   people.set('dora', DORA);
-  // The store may still be starting.
+  // ClickHouse may still be starting.
   reader.expect(401, 503);
   await page.goto(`/config?project=${PROJECT}&tab=history`);
   await page.getByRole('link', { name: 'Continue with Acme' }).waitFor();
   await reader.look('login-with-provider');
   await continueWithAcme(page, 'dora');
-  await page.getByText('Nothing was saved yet').waitFor();
+  await page.getByText('No revisions yet').waitFor();
   check(page.url().endsWith(`/config?project=${PROJECT}&tab=history`), `another page was opened: ${page.url()}`);
   const first = await me(page);
   check(first.roles.length === 1 && first.roles[0].role === 'editor', `roles: ${JSON.stringify(first.roles)}`);
   const names = (await context.cookies(page.url())).map(({ name }) => name).filter((name) => name.includes('unjank'));
   check(!names.includes('__Host-unjank-oidc'), 'the attempt was kept');
-  // The strict cookie was kept, although the way back began on another site.
+  // The browser has the strict cookie, although another site started the redirect.
   await context.clearCookies({ name: '__Host-unjank' });
   await page.reload();
-  await page.getByText('Nothing was saved yet').waitFor();
+  await page.getByText('No revisions yet').waitFor();
   await page.getByRole('link', { name: `Account of ${DORA.name}` }).click();
   await page.getByText('You log in with Acme.').waitFor();
   check((await page.getByRole('button', { name: 'Change password' }).count()) === 0, 'a password can be changed');
@@ -64,7 +64,7 @@ async function a_person_logs_in_with_the_provider_and_has_the_role_of_their_grou
   await page.getByRole('button', { name: 'Log out', exact: true }).click();
   await page.getByRole('heading', { name: 'Log in' }).waitFor();
   people.set('dora', { ...DORA, email: 'dora.new@example.com', groups: ['leads'] });
-  // The provider has a session of its own: nothing is typed again.
+  // The provider has its own session, so the person types nothing again.
   await page.getByRole('link', { name: 'Continue with Acme' }).click();
   await page.getByRole('link', { name: `Account of ${DORA.name}` }).waitFor();
   const second = await me(page);
@@ -79,7 +79,7 @@ async function a_person_without_a_group_has_no_access(reader, { sso, dora }) {
   const { page, context } = reader;
   const { people } = sso.provider;
   reader.expect(401, 503);
-  // The earlier session has to end.
+  // The earlier session must end.
   const before = await (await context.browser().newContext({ baseURL: sso.url, storageState: dora })).newPage();
   await before.goto('/account');
   await before.getByRole('heading', { name: 'Account', exact: true }).waitFor();
@@ -97,7 +97,7 @@ async function a_person_without_a_group_has_no_access(reader, { sso, dora }) {
   await page.goto('/');
   await continueWithAcme(page, 'eve');
   await page.getByText('The identity provider did not confirm your e-mail address.').waitFor();
-  // Passwords work as before, and the fault leaves the address.
+  // Passwords still work, and the error code disappears from the URL.
   await adminLogsIn(page);
   await page.getByRole('link', { name: `Account of ${ADMIN.name}` }).waitFor();
   check(!page.url().includes('login_error'), `the fault is still in the address: ${page.url()}`);
@@ -116,8 +116,9 @@ async function a_disabled_person_is_refused(reader, { sso }) {
   await row.getByText('disabled', { exact: true }).waitFor();
   await page.goto(`/audit?project=${PROJECT}`);
   await page
-    .getByRole('row', { name: 'membership.removed' })
-    .getByText(`openid-connect ${sso.provider.issuer}`)
+    .getByRole('listitem')
+    .filter({ hasText: 'removed the role of' })
+    .getByText(`the server (openid-connect ${sso.provider.issuer})`)
     .waitFor();
   sso.provider.people.set('dora', DORA);
   await context.clearCookies();
@@ -128,7 +129,7 @@ async function a_disabled_person_is_refused(reader, { sso }) {
 }
 a_disabled_person_is_refused.options = { storageState: undefined };
 
-/** In order: later ones see what earlier ones did. */
+/** In this order, because later walks depend on earlier ones. */
 export const walks = [
   an_admin_with_a_password_makes_the_project,
   a_person_logs_in_with_the_provider_and_has_the_role_of_their_group,

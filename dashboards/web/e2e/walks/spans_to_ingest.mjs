@@ -1,26 +1,26 @@
-// What devices sent, in detail: spans, traces, traffic, resources, and what became of it all.
+// The pages with details of device data: spans, traces, traffic, resources and ingest health.
 import { check } from '../reader.mjs';
 import { PROJECT } from '../server.mjs';
 import { SLOW_SPAN, batches } from '../shop_batches.mjs';
 
 const at = (path) => `${path}${path.includes('?') ? '&' : '?'}project=${PROJECT}`;
 
-async function devices_send_and_it_is_stored(reader) {
+async function devices_send_events_that_are_stored(reader) {
   const { page } = reader;
   const made = await page.request.post(`/api/v1/projects/${PROJECT}/keys`, { data: { name: 'Devices of a walk' } });
   check(made.status() === 201, `no key: ${made.status()} ${await made.text()}`);
   const headers = { authorization: `Bearer ${(await made.json()).key}` };
-  // Whoever takes batches hears of a new key at once, but not before the answer to it.
+  // The response to the creation of a key may arrive before the server accepts the key.
   for (let tries = 0; tries < 50 && !(await page.request.get('/v1/config', { headers })).ok(); tries += 1) {
     await page.waitForTimeout(100);
   }
   for (const data of batches(Date.now())) {
     const answer = await page.request.post('/v1/ingest', { headers, data });
-    check(answer.status() === 202, `a batch was not taken: ${answer.status()} ${await answer.text()}`);
+    check(answer.status() === 202, `a batch was rejected: ${answer.status()} ${await answer.text()}`);
     const { rejected } = await answer.json();
     check(rejected.length === 1 && rejected[0].code === 'duration_out_of_range', JSON.stringify(rejected));
   }
-  // Both the events and the counts of what became of them.
+  // Waits for the events and for the counts of their outcomes.
   const wanted = ['spans?by=name', 'traffic', 'metrics', 'outcomes?outcome=rejected', 'sdk_drops'];
   for (let tries = 0; tries < 120; tries += 1) {
     const answers = await Promise.all(
@@ -32,7 +32,7 @@ async function devices_send_and_it_is_stored(reader) {
     if (answers.every((rows) => rows.some(({ values }) => values[0] > 0))) return;
     await page.waitForTimeout(500);
   }
-  throw new Error('what was sent does not show');
+  throw new Error('queries do not return the sent events');
 }
 
 async function a_span_from_the_list_to_where_its_time_went(reader) {
@@ -71,10 +71,10 @@ async function a_span_from_the_list_to_where_its_time_went(reader) {
 async function a_trace_is_found_walked_and_saved(reader) {
   const { page } = reader;
   await page.goto(at('/traces'));
-  await page.getByLabel('In the name of the span').fill(SLOW_SPAN);
+  await page.getByLabel('Span name contains').fill(SLOW_SPAN);
   await page.getByLabel('At least (ms)').fill('5000');
   await page.getByRole('button', { name: 'Search', exact: true }).click();
-  await page.getByText('No such span in this time').waitFor();
+  await page.getByText('No spans match the choices on this page').waitFor();
   await page.getByLabel('At least (ms)').fill('500');
   await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.waitForURL(/(find=checkout.*at_least_ms=500|at_least_ms=500.*find=checkout)/);
@@ -102,7 +102,7 @@ async function a_trace_is_found_walked_and_saved(reader) {
   await page.getByRole('heading', { level: 1, name: 'Traces' }).waitFor();
 }
 
-async function who_used_most_traffic_and_for_what(reader) {
+async function the_installs_with_the_most_traffic_are_listed_with_its_purpose(reader) {
   const { page } = reader;
   await page.goto(at('/traffic?page=CartActivity'));
   await page.getByText('that filter is left out here').waitFor();
@@ -118,18 +118,44 @@ async function who_used_most_traffic_and_for_what(reader) {
   await page.getByRole('list', { name: 'By source' }).waitFor({ state: 'detached' });
 }
 
-async function memory_that_grows_is_told_and_starts_have_phases(reader) {
+async function from_a_user_with_much_traffic_to_requests_traces_and_the_install(reader) {
+  const { page } = reader;
+  await page.goto(at('/traffic'));
+  await page.getByLabel('Rank by').selectOption('users');
+  const top = page.getByRole('region', { name: 'Top 100 users' }).first();
+  await top.getByText('(installs without a user)').waitFor();
+  await top.getByRole('button', { name: 'user-both' }).click();
+  await page.waitForURL(/user=user-both/);
+  const requests = page.getByRole('region', { name: 'Requests by host and path' }).first();
+  await requests.getByText('api.example.com').waitFor();
+  await requests.getByRole('button', { name: '/checkout/pay' }).click();
+  const traces = page.getByRole('region', { name: 'Traces with api.example.com/checkout/pay' }).first();
+  await traces.getByRole('link', { name: 'POST /checkout/pay' }).first().waitFor();
+  await reader.look('traffic-user');
+  await traces.getByRole('link', { name: 'POST /checkout/pay' }).first().click();
+  const chosen = page.getByRole('region', { name: 'Chosen span' });
+  const report = await chosen.getByRole('link', { name: 'Report of the session' }).getAttribute('href');
+  const answer = await page.request.get(report);
+  check(answer.ok() && (await answer.text()).includes('Pixel 8'), `no report: ${answer.status()}`);
+  await chosen.getByRole('link', { name: 'All about the install' }).click();
+  await page.waitForURL(/\/installs\//);
+  await page.getByRole('region', { name: 'Numbers', exact: true }).getByText('Traffic per install').waitFor();
+  await page.getByText('user-both').waitFor();
+  await reader.look('install');
+}
+
+async function growing_memory_is_shown(reader) {
   const { page } = reader;
   await page.goto(at('/resources'));
   await page.waitForURL(/metric=memory_used_bytes/);
   await page.getByText('Grows the longer the app runs').waitFor();
   await reader.look('resources-metric');
-  await page.getByRole('tab', { name: 'App starts' }).click();
-  await page.getByText('di', { exact: true }).first().waitFor();
-  await reader.look('app-starts');
+  // App starts were a tab of this page.
+  await page.goto(at('/resources?tab=starts'));
+  await page.waitForURL(/\/app-starts\?/);
 }
 
-async function where_the_data_went(reader) {
+async function outcomes_of_events_are_counted(reader) {
   const { page } = reader;
   await page.goto(at('/ingest'));
   await page.getByText('A duration below zero or over a day.').waitFor();
@@ -150,8 +176,9 @@ async function details_on_a_narrow_dark_screen(reader) {
     compared: '/spans?app_version=4.12.0&base_app_version=4.11.0',
     trace: '/traces/000000000000000000000000000003e8',
     traffic: '/traffic',
+    install: '/installs/5c0c7e0e-6c6b-4a3e-8a0e-000000000002',
     metric: '/resources?metric=memory_used_bytes',
-    starts: '/resources?tab=starts',
+    starts: '/app-starts',
     ingest: '/ingest',
   };
   for (const [name, path] of Object.entries(pages)) {
@@ -163,13 +190,14 @@ async function details_on_a_narrow_dark_screen(reader) {
 }
 details_on_a_narrow_dark_screen.options = { viewport: { width: 400, height: 800 }, colorScheme: 'dark' };
 
-/** In order: the first sends what the others look at. */
+/** The first walk sends the data of all others. */
 export const walks = [
-  devices_send_and_it_is_stored,
+  devices_send_events_that_are_stored,
   a_span_from_the_list_to_where_its_time_went,
   a_trace_is_found_walked_and_saved,
-  who_used_most_traffic_and_for_what,
-  memory_that_grows_is_told_and_starts_have_phases,
-  where_the_data_went,
+  the_installs_with_the_most_traffic_are_listed_with_its_purpose,
+  from_a_user_with_much_traffic_to_requests_traces_and_the_install,
+  growing_memory_is_shown,
+  outcomes_of_events_are_counted,
   details_on_a_narrow_dark_screen,
 ];

@@ -1,4 +1,4 @@
-// Stacks that need symbols: which are missing, an upload, source links, and removing a file. Has a project of its own.
+// Stacks that need symbols: the list of missing symbols, an upload, source links, and the removal of a file. Creates its own project.
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { check } from '../reader.mjs';
 
@@ -7,7 +7,7 @@ const MAP_ID = randomBytes(32).toString('hex');
 const BUILD_ID = randomBytes(20).toString('hex');
 const at = (query) => `/symbols?project=${TILL}${query ? `&${query}` : ''}`;
 
-/** As R8 writes it: `sum` was inlined into `pay`; without a line, `c` may be `put` or `drop`. */
+/** A mapping in the format of R8. `sum` was inlined into `pay`. Without a line, `c` may be `put` or `drop`. */
 const MAPPING = `# compiler: R8
 # compiler_version: 8.7.18
 # pg_map_id: ${MAP_ID}
@@ -78,7 +78,7 @@ async function missing_symbols_are_listed_and_shown_on_stacks(reader, { tillKey 
   }
   for (const [install, version] of ['4.9.0', '4.10.0', '4.10.0'].entries()) {
     const answer = await page.request.post('/v1/ingest', { headers, data: batch(version, install) });
-    check(answer.status() === 202, `a batch was not taken: ${answer.status()} ${await answer.text()}`);
+    check(answer.status() === 202, `a batch was rejected: ${answer.status()} ${await answer.text()}`);
     const { rejected } = await answer.json();
     check(rejected.length === 0, JSON.stringify(rejected));
   }
@@ -104,13 +104,13 @@ async function missing_symbols_are_listed_and_shown_on_stacks(reader, { tillKey 
   await reader.look('symbols-upload');
 }
 
-/** As sentry-cli does it: the chunks, then the file they make. */
+/** Uploads like sentry-cli: first the chunks, then the file that they form. */
 async function upload(page, token, content) {
   const headers = { authorization: `Bearer ${token}` };
   const name = createHash('sha1').update(content).digest('hex');
   const file = { name, mimeType: 'application/octet-stream', buffer: Buffer.from(content) };
   const sent = await page.request.post('/api/0/organizations/unjank/chunk-upload/', { headers, multipart: { file } });
-  check(sent.ok(), `the chunk is answered ${sent.status()}: ${await sent.text()}`);
+  check(sent.ok(), `the chunk got status ${sent.status()}: ${await sent.text()}`);
   const data = { [name]: { name: 'mapping.txt', chunks: [name] } };
   for (let tries = 0; tries < 100; tries += 1) {
     const answer = await page.request.post(`/api/0/projects/unjank/${TILL}/files/difs/assemble/`, { headers, data });
@@ -142,7 +142,7 @@ async function source_links_are_tried_saved_and_followed(reader) {
   await page.getByText('Start with https:// or http://').waitFor();
   await reader.look('source-links-fault');
   await page.getByRole('button', { name: 'Save' }).click();
-  check(await address.evaluate((field) => field === document.activeElement), 'the wrong field has no focus');
+  check(await address.evaluate((field) => field === document.activeElement), 'the field with the fault has no focus');
   await page.getByRole('button', { name: 'GitHub' }).click();
   await page.getByText('No rule matches this path').waitFor();
   await page.getByRole('button', { name: 'Add a rule' }).click();
@@ -153,7 +153,7 @@ async function source_links_are_tried_saved_and_followed(reader) {
   await page.getByRole('link', { name: source('4.12.0', 'shop/Cart.kt', 41) }).waitFor();
   await reader.look('source-links');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved.').waitFor();
+  await page.getByText(/^Saved\./).waitFor();
   await page.getByText('not saved').waitFor({ state: 'detached' });
 
   const url = source('4.10.0', 'till/Prices.kt', 12);
@@ -205,12 +205,12 @@ async function a_symbol_file_is_removed(reader) {
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   await page.getByText('No symbol files yet').waitFor();
   await page.goto(`/audit?project=${TILL}`);
-  for (const action of ['symbol_file.added', 'source_links.set', 'symbol_file.removed']) {
-    await page.getByRole('table').getByText(action).first().waitFor();
+  for (const sentence of ['added symbol file', 'source links', 'removed symbol file']) {
+    await page.getByRole('main').getByText(sentence).first().waitFor();
   }
 }
 
-/** In order: later ones see what earlier ones did. */
+/** In this order, because later walks depend on earlier ones. */
 export const walks = [
   a_project_without_stacks_needs_no_symbols,
   missing_symbols_are_listed_and_shown_on_stacks,

@@ -1,15 +1,14 @@
-// Logins with an identity provider: where they start, and what went wrong as sentences that say what to do. Pure.
+// Logins with an identity provider: their start address, and messages for failed logins. Pure.
 
-/** In the address of the page that is opened after a login that failed. */
+/** The URL parameter with the error code, set after a failed login. */
 export const LOGIN_ERROR = 'login_error';
 
 const REASONS: Record<string, string> = {
   not_started:
     'This login was started in another window or browser, at another address, or more than 10 minutes ago. Try again.',
   denied: 'The identity provider refused the login. Try again, or ask its admin.',
-  unreachable: 'The identity provider does not answer. Try again in a moment.',
-  invalid:
-    'The answer of the identity provider is not valid. Try again. If it fails again, the log of the server has the reason.',
+  unreachable: 'The identity provider is not responding. Try again in a moment.',
+  invalid: 'The identity provider sent an invalid response. Try again. If it fails again, see the server log.',
   busy: 'Too many people are logging in. Try again in a few seconds.',
   no_email: 'The identity provider has no e-mail address for you. Ask its admin to add one to your account.',
   unverified_email:
@@ -27,7 +26,7 @@ export function loginFault(code: string | null): string {
   return REASONS[code] ?? 'The login failed. Try again.';
 }
 
-/** The address that starts a login. After the login, the browser opens the current page again. */
+/** The URL that starts a login. After the login, the browser returns to the current page. */
 export function startAddress({ pathname, search, hash }: Pick<Location, 'pathname' | 'search' | 'hash'>): string {
   const query = new URLSearchParams(search);
   query.delete(LOGIN_ERROR);

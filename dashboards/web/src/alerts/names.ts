@@ -1,4 +1,4 @@
-// What can be watched, as the server says it: the signals, their measures with units, their dimensions.
+// The signals that rules can watch, with their measures, units and dimensions, as the server lists them.
 
 import { api, ask } from '../api/client';
 import { queryTable, type Measure, type Signal } from '../api/query';
@@ -10,15 +10,16 @@ export const SIGNALS: Record<string, string> = {
   janks: 'Janks',
   page_loads: 'Page loads',
   page_requests: 'Requests of page loads',
+  requests: 'Requests',
   traffic: 'Traffic',
   metrics: 'Metrics (memory, CPU, …)',
   app_starts: 'App starts',
   start_phases: 'Phases of app starts',
   recompositions: 'Recompositions',
-  usage: 'Use',
+  usage: 'Uploads',
   sdk_health: 'Cost of the SDK',
   sdk_drops: 'Events lost on devices',
-  outcomes: 'What became of events',
+  outcomes: 'Outcomes of events',
 } satisfies Record<Signal, string>;
 
 export interface Words {
@@ -26,7 +27,7 @@ export interface Words {
   dimensions: string[];
 }
 
-/** Of one signal. No answer tells the dimensions: the check of a rule that names none that exists does. */
+/** The measures and dimensions of a signal. The dimensions come from the fault message of a rule with an unknown dimension. */
 export async function wordsOf(project: string, signal: string, stop: AbortSignal): Promise<Words> {
   const hour: Filters = { project, range: { kind: 'relative', text: '1h' }, chosen: {}, baseVersion: '' };
   const rule = {
@@ -48,7 +49,7 @@ export function dimensionsIn(messages: string[]): string[] {
   return found?.split(', ') ?? [];
 }
 
-/** The values of a dimension in the last week, those with the most first. */
+/** The values of a dimension in the last week, the most frequent first. */
 export async function valuesOf(
   project: string,
   signal: string,

@@ -1,9 +1,18 @@
-// A rule while it is edited: texts as typed, in the units that people think in. Pure.
+// The form of a rule: values as typed, in the units that users see. Pure.
 
+import { tidy } from '../format/units';
 import type { Schemas } from '../api/client';
 
 export type Rule = Schemas['AlertRuleDocument'];
 export type Kind = Rule['condition']['kind'];
+
+type Condition = Rule['condition'];
+type Comparison = Extract<Condition, { kind: 'regression' | 'last_week' }>;
+
+/** Whether a condition compares two sides. It then also needs significance. */
+export function isComparison(condition: Condition): condition is Comparison {
+  return condition.kind === 'regression' || condition.kind === 'last_week';
+}
 
 export interface FilterRow {
   name: string;
@@ -32,30 +41,32 @@ export interface RuleForm {
   relative: string;
   absolute: string;
   significance: string;
-  /** In percent of the least change. */
+  /** In percent of the minimum change. */
   recoverPart: string;
+  /** The number of days in which a new group must not have occurred. */
+  unseenDays: string;
   forMinutes: string;
   keepMinutes: string;
   leastSamples: string;
   muteWindows: Schemas['MuteWindow'][];
-  /** To how many percent the share of what is watched is raised while it fires; empty: not at all. */
+  /** The sampling rate of the watched signal while the rule fires, in percent; empty: unchanged. */
   raise: string;
   eventsPerDay: string;
-  /** What this page knows nothing of stays as it is. */
+  /** Fields that the form does not edit, kept unchanged. */
   rest: Record<string, unknown>;
 }
 
-/** Signals whose share devices can be told to raise. */
+/** Signals whose sampling rate a rule can raise. */
 export const RAISABLE = ['spans', 'frame_windows', 'janks', 'page_loads', 'metrics', 'recompositions'];
 
 export interface Shown {
-  /** What stands behind the field. */
+  /** Shown next to the label of the field. */
   label: string;
-  /** How much of the API's unit one of it is. */
+  /** The number of API units in one shown unit. */
   factor: number;
 }
 
-/** The unit in which people type a number of a unit of the API. */
+/** The unit in which users type a value that has this unit in the API. */
 export function shownUnit(unit: string): Shown {
   switch (unit) {
     case 'us':
@@ -80,7 +91,7 @@ const OWN = [
   ...['for_minutes', 'keep_minutes', 'least_samples', 'mute_windows'],
 ];
 
-/** The unit is that of the measure, as the API says it. */
+/** `unit` is the unit of the measure in the API. */
 export function toForm(rule: Rule, unit: string): RuleForm {
   const { factor } = shownUnit(unit);
   const { metric, condition } = rule;
@@ -112,6 +123,7 @@ export function toForm(rule: Rule, unit: string): RuleForm {
     absolute: typed(effect.least_absolute ?? 0),
     significance: String(effect.significance ?? 0.001),
     recoverPart: typed(effect.recover ?? 0.5, 0.01),
+    unseenDays: String((condition.kind === 'appearance' && condition.unseen_days) || 28),
     forMinutes: String(rule.for_minutes ?? 5),
     keepMinutes: String(rule.keep_minutes ?? 120),
     leastSamples: String(rule.least_samples ?? 100),
@@ -157,7 +169,7 @@ type Action = NonNullable<Rule['action']>;
 
 const shares = (action: Rule['action']): Record<string, number | null | undefined> => ({ ...action?.sampling });
 
-/** The action with the share of what is watched as it was typed; none when nothing is left to do. */
+/** The action with the typed sampling rate. `undefined` if the action changes nothing. */
 function raised(form: RuleForm, kept: Action | undefined): Action | undefined {
   const { [form.signal]: _, ...others } = shares(kept);
   const typed = form.raise.trim() !== '' && RAISABLE.includes(form.signal);
@@ -185,42 +197,23 @@ function condition(form: RuleForm, factor: number): Rule['condition'] {
       return { kind: 'last_week', effect };
     case 'absence':
       return { kind: 'absence' };
+    case 'appearance':
+      return { kind: 'appearance', unseen_days: number(form.unseenDays) };
   }
 }
 
-/** What is no number is none in JSON either, and the server says so at its field. */
+/** Text that is not a number becomes `null` in JSON. The server then reports a fault of that field. */
 function number(text: string, factor = 1): number {
   return text.trim() === '' ? NaN : tidy(Number(text) * factor);
 }
 
-/** Without what the binary system adds: 0.1 % is 0.001. */
-function tidy(value: number): number {
-  return Number(value.toPrecision(12));
-}
-
-/** A rule to begin with that no template is like. */
+/** The rule that the editor starts with if no template is chosen. */
 export const BLANK: Rule = {
   name: '',
   metric: { signal: 'spans', measure: 'p95_us', by: ['name'] },
   window_minutes: 60,
   condition: { kind: 'threshold', above: 500_000 },
 };
-
-/** What a rule asks, in a line. */
-export function inWords({ metric, condition, window_minutes: minutes = 60 }: Rule, measure: string): string {
-  const of = metric.by?.length ? ` by ${metric.by.join(' and ')}` : '';
-  const what = `${metric.signal.replaceAll('_', ' ')}, ${measure}${of}`;
-  switch (condition.kind) {
-    case 'threshold':
-      return `${what}: beyond a bound, over ${span(minutes)}`;
-    case 'regression':
-      return `${what}: worse than the version before, over ${span(minutes)}`;
-    case 'last_week':
-      return `${what}: worse than last week, over ${span(minutes)}`;
-    case 'absence':
-      return `${metric.signal.replaceAll('_', ' ')}${of}: nothing for ${span(minutes)}`;
-  }
-}
 
 export function span(minutes: number): string {
   if (minutes % 1440 === 0) return minutes === 1440 ? '1 day' : `${minutes / 1440} days`;

@@ -1,30 +1,31 @@
-// When a rule would have fired, as stretches of time by group. Pure.
+// The periods in which a rule would have fired, by group. Pure.
 
 import type { Schemas } from '../api/client';
+import { midnights } from '../format/zone.svelte';
 
 export type Transition = Schemas['AlertTransition'];
 
 export interface Stretch {
   group: string;
-  /** Microseconds since the epoch, as `until`. */
+  /** In microseconds since the epoch, like `until`. */
   from: number;
-  /** The end of what was tried while it goes on. */
+  /** The time of the last evaluation if the group still fires. */
   until: number;
   goesOn: boolean;
-  /** Only the mix of devices changed: a moment, told to nobody. */
+  /** Only the mix of devices changed: a single point in time, without a notification. */
   isShift: boolean;
   summary: string;
   because: string;
   link: string;
 }
 
-/** The values of a group in a line; a rule without dimensions has one group. */
+/** The values of a group on one line. The group of a rule without dimensions has no values. */
 export function groupName(group: Record<string, string>): string {
   const values = Object.values(group).map((value) => value || '(none)');
   return values.length > 0 ? values.join(' · ') : 'Everything';
 }
 
-/** Each firing with its end, the earliest first. */
+/** The periods of firing, the earliest first. `end` is the end of the preview. */
 export function stretches(transitions: Transition[], end: number): Stretch[] {
   const all: Stretch[] = [];
   const open = new Map<string, Stretch>();
@@ -53,7 +54,7 @@ export function stretches(transitions: Transition[], end: number): Stretch[] {
   return all;
 }
 
-/** Groups with their stretches, those that fire longest first. */
+/** The periods by group. The group that fires longest is first. */
 export function byGroup(all: Stretch[]): { group: string; stretches: Stretch[] }[] {
   const groups = new Map<string, Stretch[]>();
   for (const one of all) groups.set(one.group, [...(groups.get(one.group) ?? []), one]);
@@ -63,17 +64,14 @@ export function byGroup(all: Stretch[]): { group: string; stretches: Stretch[] }
     .toSorted((a, b) => length(b.stretches) - length(a.stretches));
 }
 
-/** Where a time stands between two others, in percent. */
+/** The position of a time between two others, in percent. */
 export function place(at: number, from: number, to: number): number {
   return to > from ? Math.min(100, Math.max(0, (100 * (at - from)) / (to - from))) : 0;
 }
 
-/** Midnights between two times, of which no more than `most` are told. */
+/** Midnights between two times, at most `most` of them. */
 export function days(from: number, to: number, most = 8): number[] {
-  const first = new Date(from / 1000);
-  first.setHours(24, 0, 0, 0);
-  const all: number[] = [];
-  for (const day = first; day.getTime() * 1000 < to; day.setDate(day.getDate() + 1)) all.push(day.getTime() * 1000);
+  const all = midnights(new Date(from / 1000), new Date(to / 1000)).map((day) => day.getTime() * 1000);
   const step = Math.ceil(all.length / most);
   return all.filter((_, index) => index % step === 0);
 }

@@ -1,6 +1,6 @@
-// Which filters a signal can be asked with: traffic has no page, the health of the SDK no network. Pure.
+// Which filters a signal supports: traffic has no page, the health of the SDK has no network. Pure.
 
-import type { Dimension, Filters } from '../navigation/filters';
+import { DIMENSIONS, type Dimension, type Filters } from '../navigation/filters';
 import type { Signal } from './query';
 
 const WITHOUT: Partial<Record<Signal, Dimension[]>> = {
@@ -9,20 +9,10 @@ const WITHOUT: Partial<Record<Signal, Dimension[]>> = {
   usage: ['page', 'network'],
   sdk_health: ['page', 'network'],
   sdk_drops: ['page', 'network'],
-  outcomes: [
-    'app_id',
-    'app_version',
-    'os_name',
-    'os_version',
-    'device_class',
-    'device_model',
-    'network',
-    'page',
-    'locale',
-  ],
+  outcomes: DIMENSIONS.map(({ name }) => name),
 };
 
-/** The filters of the address without those that the signal has not: the server would refuse the whole question. */
+/** The filters without dimensions that the signal lacks. The server would reject the whole query because of them. */
 export function applicable(filters: Filters, signal: Signal): Filters {
   const chosen = { ...filters.chosen };
   for (const dimension of WITHOUT[signal] ?? []) delete chosen[dimension];
@@ -30,7 +20,7 @@ export function applicable(filters: Filters, signal: Signal): Filters {
   return { ...filters, chosen, baseVersion };
 }
 
-/** The chosen ones that the signal cannot be asked with. */
+/** The chosen dimensions that the signal lacks. */
 export function ignored(filters: Filters, signal: Signal): Dimension[] {
   return (WITHOUT[signal] ?? []).filter((dimension) => filters.chosen[dimension]);
 }

@@ -1,9 +1,9 @@
-// `fetch` that stays logged in: an access token lives for ten minutes, a refresh token works once and brings the next.
+// `fetch` with automatic refresh of the session. An access token lasts ten minutes. A refresh token works once and returns the next one.
 
 const REFRESH = '/api/v1/session/refresh';
-/** Requests without a session: a refresh does not help them. */
-const OUTSIDE = [REFRESH, '/api/v1/login', '/api/v1/invitation'];
-/** A refresh of another tab that is this fresh is ours too: cookies are shared. */
+/** Requests without a session, for which a refresh is useless. */
+const OUTSIDE = [REFRESH, '/api/v1/setup', '/api/v1/login', '/api/v1/invitation'];
+/** Another tab's refresh within this time also counts for this tab, because tabs share cookies. */
 const FRESH_MS = 5_000;
 const REFRESHED_AT = 'unjank-refreshed-at';
 const LOCK = 'unjank-refresh';
@@ -11,7 +11,7 @@ const LOCK = 'unjank-refresh';
 let underWay: Promise<boolean> | null = null;
 let onEnd: () => void = () => {};
 
-/** Who is told that the session is over. */
+/** Sets the callback for the end of the session. */
 export function whenSessionEnds(callback: () => void) {
   onEnd = callback;
 }
@@ -20,14 +20,14 @@ export async function fetchWithSession(request: Request): Promise<Response> {
   const again = request.clone();
   const response = await fetch(request);
   if (response.status !== 401 || OUTSIDE.includes(new URL(request.url).pathname)) return response;
-  // A wrong password on the account page: the session goes on, and a second try would count as another wrong password.
+  // A wrong password on the account page does not end the session. A retry would count as another wrong password.
   if (await refusesPassword(response)) return response;
   if (await refresh()) return fetch(again);
   onEnd();
   return response;
 }
 
-/** Whether a 401 is about the password in the request, and not about the session. Leaves the body to be read. */
+/** Whether a 401 is about the password in the request, not about the session. Does not consume the body. */
 export async function refusesPassword(response: Response): Promise<boolean> {
   const problem: unknown = await response
     .clone()
@@ -36,7 +36,7 @@ export async function refusesPassword(response: Response): Promise<boolean> {
   return (problem as { code?: unknown } | null)?.code === 'login_refused';
 }
 
-/** One refresh at a time, in this tab and in all: questions that failed together wait for the same one. */
+/** Allows one refresh at a time, across all tabs. Requests that failed together share it. */
 function refresh(): Promise<boolean> {
   underWay ??= oneOfAllTabs().finally(() => (underWay = null));
   return underWay;
@@ -47,15 +47,15 @@ async function oneOfAllTabs(): Promise<boolean> {
     const last = Number(localStorage.getItem(REFRESHED_AT) ?? 0);
     if (Math.abs(Date.now() - last) < FRESH_MS) return true;
     const response = await fetch(REFRESH, { method: 'POST' });
-    // A body that nobody reads keeps the connection busy.
+    // An unread body keeps the connection busy.
     await response.text().catch(() => '');
     if (response.ok) localStorage.setItem(REFRESHED_AT, String(Date.now()));
-    // A server that is away ends no session.
+    // A failing server does not end the session.
     return response.ok || response.status >= 500;
   });
 }
 
-/** After a logout the next refresh is asked anew. */
+/** Makes the next refresh contact the server, after a login or logout. */
 export function forgetRefresh() {
   localStorage.removeItem(REFRESHED_AT);
 }

@@ -1,4 +1,4 @@
-// Errors of the server (`application/problem+json`), as sentences that say what to do. Pure.
+// Turns errors of the server (`application/problem+json`) into messages with advice. Pure.
 
 export interface Fault {
   path: string;
@@ -12,12 +12,12 @@ export interface RuleFault {
   message: string;
 }
 
-/** An answer that was no success, or none at all. */
+/** A failed request. */
 export class Problem extends Error {
   constructor(
-    /** 0: there was no answer. */
+    /** The HTTP status. 0 if there was no response. */
     readonly status: number,
-    /** Stable; empty when the answer did not come from unjank. */
+    /** The code of the API. Empty if the response did not come from unjank. */
     readonly code: string,
     readonly detail: string,
     readonly more: { faults?: unknown[]; current_revision?: number; retry_after_s?: number } = {},
@@ -26,7 +26,7 @@ export class Problem extends Error {
     this.name = 'Problem';
   }
 
-  /** Trying the same again may help. */
+  /** Whether a retry may help. */
   get isTemporary(): boolean {
     return this.status === 0 || this.status === 429 || this.status >= 500;
   }
@@ -51,35 +51,37 @@ export class Problem extends Error {
   }
 }
 
-/** Navigation ended the question: nobody waits for an answer. */
+/** Whether the request was aborted, for example because the user left the page. */
 export function isAborted(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
 const ADVICE: Record<string, string> = {
   login_refused: 'The e-mail address or the password is wrong.',
-  invitation_unknown: 'This invitation was used already or is over. Ask an admin for a new one.',
+  invitation_unknown: 'This link was used before, is expired or was cancelled. Ask an admin for a new one.',
+  setup_code_wrong: 'This set-up code is wrong. Use the link that the server printed at its last start.',
   session_ended: 'Your session has ended. Log in again.',
   token_missing: 'Log in to see this.',
   project_unknown:
     'There is no such project, or you have no access to it. Choose another one, or ask an admin for a role.',
-  conflict: 'Somebody else saved in the meantime. Load their version, then make your change again.',
-  alert_rule_invalid: 'The rule has faults. They are shown where they are.',
-  configuration_invalid: 'The configuration has faults. They are shown where they are.',
+  conflict: 'Another person saved in the meantime. Load their version, then make your change again.',
+  alert_rule_invalid: 'The rule has errors. They are shown next to the fields.',
+  configuration_invalid: 'The configuration has errors. They are shown next to the fields.',
   cross_site:
-    'The server takes this page for another site. Behind a proxy, pass `Host` and `Origin` on to unjank as they are.',
+    'The server treats this page as another site. Configure the proxy to pass `Host` and `Origin` to unjank unchanged.',
 };
 
 function explain(status: number, code: string, detail: string, retryAfter?: number): string {
-  if (status === 0) return 'The server does not answer. Check that it runs and that you are online, then try again.';
+  if (status === 0) return 'The server is not responding. Check that it runs and that you are online, then try again.';
   const wait = retryAfter ? ` Try again in ${retryAfter} s.` : '';
   if (code === 'role') return `${sentence(detail)} Ask an admin of the project for it.`;
   if (ADVICE[code]) return ADVICE[code];
-  if (code === 'too_many_logins') return `Too many wrong passwords.${wait || ' Try again later.'}`;
+  if (code === 'too_many_logins') return `Too many failed attempts.${wait || ' Try again later.'}`;
   if (status === 429 || status === 503)
     return `${sentence(detail || 'The server is busy')}${wait || ' Try again in a moment.'}`;
-  if (status === 404 && code === '') return 'This server does not know this question. It may be older than this page.';
-  if (status >= 500) return `${sentence(detail || 'The server failed')} Try again; its log says more.`;
+  if (status === 404 && code === '')
+    return 'This server does not support this request. The server may be older than this page.';
+  if (status >= 500) return `${sentence(detail || 'The server failed')} Try again. The server log has details.`;
   return sentence(detail || `The server refused this (${status})`);
 }
 

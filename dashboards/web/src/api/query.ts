@@ -1,7 +1,7 @@
-// Questions about what devices sent: tables, lines over time, distributions. The filters of the address are part of each.
+// Queries of device data: tables, time series and distributions. Each query includes the filters in the URL.
 
 import { bounds } from '../navigation/time_range';
-import type { Filters } from '../navigation/filters';
+import { comparison, type Filters } from '../navigation/filters';
 import type { Schemas } from './client';
 import { fetchWithSession } from './fetch_with_session';
 import { Problem, isAborted } from './problem';
@@ -12,6 +12,7 @@ export type Signal =
   | 'janks'
   | 'page_loads'
   | 'page_requests'
+  | 'requests'
   | 'traffic'
   | 'metrics'
   | 'app_starts'
@@ -27,21 +28,22 @@ export type TableRow = Schemas['Row'];
 export type TableAnswer = Schemas['QueryTable'];
 export type SeriesAnswer = Schemas['QuerySeries'];
 export type DistributionAnswer = Schemas['QueryDistribution'];
+export type SignificanceAnswer = Schemas['QuerySignificance'];
 
 export interface Question {
   signal: Signal;
   by?: string[];
   measures?: string[];
-  /** A measure; `-p95_us` is descending, `-change.p95_us` the relative change against the base. */
+  /** A measure. `-p95_us` sorts descending, `-change.p95_us` by the relative change against the base. */
   order?: string;
   limit?: number;
-  /** The signal's own dimensions, beside the filters of the address. */
+  /** Filters by dimensions of the signal, in addition to the filters in the URL. */
   where?: Record<string, string | string[]>;
-  /** Only groups with so many samples, on both sides of a comparison. */
+  /** The minimum number of samples of a group, on both sides of a comparison. */
   atLeastSamples?: number;
-  /** By dimension: a text that its value holds, in any case. */
+  /** By dimension, a text that its values must contain, ignoring case. */
   contains?: Record<string, string>;
-  /** Ask for the comparison that the filters name. On unless said otherwise. */
+  /** Whether to compare with the base version of the filters. `true` by default. */
   compare?: boolean;
 }
 
@@ -53,6 +55,15 @@ export function querySeries(filters: Filters, question: Question, signal?: Abort
   return get(address(filters, { ...question, compare: false }, '/series'), signal);
 }
 
+/** The significance of the changes in a compared table. */
+export function querySignificance(
+  filters: Filters,
+  question: Question,
+  signal?: AbortSignal,
+): Promise<SignificanceAnswer> {
+  return get(address(filters, question, '/significance'), signal);
+}
+
 export function queryDistribution(
   filters: Filters,
   question: Question & { field: string },
@@ -61,7 +72,7 @@ export function queryDistribution(
   return get(address(filters, { ...question, compare: false }, '/distribution', { field: question.field }), signal);
 }
 
-/** The value of a measure in a row; `null` when it is not there. */
+/** The value of a measure in a row. `null` if the row does not have it. */
 export function valueOf(answer: TableAnswer, row: TableRow, measure: string, of: 'values' | 'base' = 'values') {
   const place = answer.measures.findIndex((one) => one.name === measure);
   return row[of]?.[place] ?? null;
@@ -86,12 +97,13 @@ export function address(
   if (question.limit) query.set('limit', String(question.limit));
   if (question.atLeastSamples) query.set('at_least_samples', String(question.atLeastSamples));
   for (const [name, text] of Object.entries(question.contains ?? {})) if (text) query.append(`contains.${name}`, text);
-  if (question.compare !== false && filters.baseVersion) query.set('base_app_version', filters.baseVersion);
+  if (question.compare !== false)
+    for (const [name, value] of Object.entries(comparison(filters))) query.set(name, value);
   for (const [name, value] of Object.entries(more)) query.set(name, value);
   return `/api/v1/projects/${encodeURIComponent(filters.project)}/query/${question.signal}${kind}?${query}`;
 }
 
-/** An answer of the server, as it is; every question about what devices sent ends here. */
+/** Fetches JSON from the API. All queries of device data use this function. */
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   let response: Response;
   try {

@@ -1,4 +1,4 @@
-// Who is logged in, and which projects they see.
+// The logged-in user, and the projects that this user can see.
 
 import { api, ask, type Schemas } from './client';
 import { forgetRefresh, whenSessionEnds } from './fetch_with_session';
@@ -11,10 +11,10 @@ const RANK: Record<Role, number> = { viewer: 0, editor: 1, admin: 2 };
 class Session {
   state = $state<'unknown' | 'out' | 'in' | 'failed'>('unknown');
   me = $state<Schemas['Me'] | null>(null);
-  /** Id and name of each project the reader has a role in. */
+  /** The projects in which the user has a role. */
   projects = $state<{ id: string; name: string }[]>([]);
   problem = $state<Problem | null>(null);
-  /** There was a session, and it ended by itself. */
+  /** Whether the session ended without a logout. */
   ended = $state(false);
 
   constructor() {
@@ -39,7 +39,7 @@ class Session {
     }
   }
 
-  /** Only admins of the installation may list projects; others know those they have a role in. */
+  /** Only admins of the installation may list all projects. Other users get the projects of their roles. */
   async loadProjects() {
     const me = this.me;
     if (!me) return;
@@ -57,6 +57,13 @@ class Session {
     await this.load();
   }
 
+  /** Creates the first admin, and logs the admin in. */
+  async setUp(admin: Schemas['SetUp']) {
+    forgetRefresh();
+    await ask(api.POST('/api/v1/setup', { body: admin }));
+    await this.load();
+  }
+
   async acceptInvitation(token: string, password: string) {
     forgetRefresh();
     await ask(api.POST('/api/v1/invitation', { body: { token, password } }));
@@ -68,13 +75,13 @@ class Session {
     this.#forget();
   }
 
-  /** Ends the sessions of all browsers, also of this one. */
+  /** Ends the sessions of all browsers, including this one. */
   async logOutEverywhere() {
     await ask(api.DELETE('/api/v1/me/sessions'));
     this.#forget();
   }
 
-  /** The server ends all sessions, and starts a new one for this browser. */
+  /** Changes the password. The server then ends all sessions and starts a new one for this browser. */
   async changePassword(present: string, wanted: string) {
     await ask(api.POST('/api/v1/me/password', { body: { password: present, new_password: wanted } }));
     forgetRefresh();
@@ -88,7 +95,7 @@ class Session {
     this.state = 'out';
   }
 
-  /** Whether the reader may do in the project what asks for the role. */
+  /** Whether the user has at least this role in the project. */
   may(role: Role, project: string): boolean {
     if (!this.me) return false;
     if (this.me.is_admin) return true;

@@ -1,23 +1,24 @@
-// Columns of a table for the measures of an answer, each beside its base when there is one. Pure.
+// Table columns for the measures of an answer, each with its base if there is one. Pure.
 
 import type { TableAnswer, TableRow } from '../api/query';
+import { INSTALLS_OF_ACTIVE } from '../format/affected';
 import type { Column } from '../components/Table.svelte';
 import { measureName } from '../format/measure_names';
-import { ENOUGH } from '../versions/enough';
+import type { ChangeTests } from '../versions/change_tests.svelte';
+import { isFew } from '../versions/enough';
+import type { ActiveInstalls } from './active_installs.svelte';
 
 export function measureColumns<Row>(
   answer: TableAnswer,
   measures: string[],
-  /** The row of the answer behind a row of the table. */
+  /** The answer's row for a row of the table. */
   rowOf: (row: Row) => TableRow,
   more: Record<string, Partial<Column<Row>>> = {},
-  /** Installs on either side from which on a change is shown, where they are measured. */
-  enough: number = ENOUGH.measured,
+  tests?: ChangeTests,
+  /** Shows the share of active installs beside each number of installs. */
+  active?: ActiveInstalls,
 ): Column<Row>[] {
   const compared = answer.rows.some((row) => row.base);
-  const installs = answer.measures.findIndex((one) => one.name === 'installs');
-  const isEnough = ({ values, base }: TableRow) =>
-    installs < 0 || Math.min(values[installs] ?? 0, base?.[installs] ?? 0) >= enough;
   return measures.flatMap((name) => {
     const place = answer.measures.findIndex((one) => one.name === name);
     const measure = answer.measures[place];
@@ -29,13 +30,26 @@ export function measureColumns<Row>(
       value: (row) => rowOf(row).values[place],
       better: measure.better,
     };
-    if (compared && measure.better !== 'none')
-      column.base = (row) => (isEnough(rowOf(row)) ? rowOf(row).base?.[place] : null);
+    if (compared && measure.better !== 'none') {
+      column.base = (row) => rowOf(row).base?.[place];
+      column.evidence = (row) => ({ few: isFew(answer, rowOf(row)), significant: tests?.of(rowOf(row).keys, name) });
+    }
+    if (name === 'installs' && active)
+      Object.assign(
+        column,
+        ofActive(active, (row: Row) => rowOf(row).keys),
+      );
     return [{ ...column, ...more[name] }];
   });
 }
 
-/** For tables whose rows are those of the answer. */
+/** The parts of a column of installs that show the share of active installs. */
+export function ofActive<Row>(active: ActiveInstalls, keysOf: (row: Row) => string[]): Partial<Column<Row>> {
+  if (!active.isKnown) return { hint: active.hint };
+  return { ...INSTALLS_OF_ACTIVE, active: (row) => active.of(keysOf(row)) };
+}
+
+/** For tables that show the answer's own rows. */
 export function asIs(row: TableRow): TableRow {
   return row;
 }

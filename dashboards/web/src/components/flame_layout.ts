@@ -1,4 +1,4 @@
-// Where the frames of a flame graph stand, from a folded tree. Pure: the canvas only paints what comes of it.
+// Computes the positions of the frames of a flame graph. Pure: the canvas only paints.
 
 import type { Schemas } from '../api/client';
 
@@ -14,7 +14,7 @@ export interface FlameFrame {
   index: number;
 }
 
-/** Every frame, each after its parent. Children that claim more than their parent has are scaled to fit. */
+/** All frames, each after its parent. Scales down children that exceed their parent. */
 export function layOut(root: FlameNode): FlameFrame[] {
   const frames: FlameFrame[] = [];
   const open: Omit<FlameFrame, 'index'>[] = [{ node: root, parent: null, depth: 0, start: 0, width: 1 }];
@@ -36,7 +36,7 @@ export function layOut(root: FlameNode): FlameFrame[] {
   return frames;
 }
 
-/** What is on the screen when looked at from `focus`: its ancestors in full width above it, all below it in proportion. */
+/** The position of a frame when `focus` fills the width. Ancestors of `focus` have the full width, too. `null`: out of view. */
 export function place(frame: FlameFrame, focus: FlameFrame): { x: number; width: number } | null {
   if (frame.depth <= focus.depth) return isAncestor(frame, focus) ? { x: 0, width: 1 } : null;
   const x = (frame.start - focus.start) / focus.width;
@@ -49,7 +49,21 @@ function isAncestor(frame: FlameFrame, of: FlameFrame): boolean {
   return false;
 }
 
-/** The frame next to another one, for the keyboard. */
+/** The frame with the same callers as a frame of other data, or else the innermost of its callers that takes time there. */
+export function sameFrame(frames: FlameFrame[], wanted: FlameFrame | null): FlameFrame | undefined {
+  if (!wanted || frames[wanted.index] === wanted) return wanted ?? undefined;
+  const names: string[] = [];
+  for (let at = wanted; at.parent; at = at.parent) names.unshift(at.node.name);
+  let found = frames[0];
+  for (const name of names) {
+    const inner = frames.find((one) => one.parent === found && one.node.name === name && one.width > 0);
+    if (!inner) break;
+    found = inner;
+  }
+  return found;
+}
+
+/** The frame that an arrow key moves to. */
 export function neighbour(frames: FlameFrame[], from: FlameFrame, key: string): FlameFrame | undefined {
   if (key === 'ArrowUp') return from.parent ?? undefined;
   if (key === 'ArrowDown') return frames.find((one) => one.parent === from);
@@ -58,7 +72,7 @@ export function neighbour(frames: FlameFrame[], from: FlameFrame, key: string): 
   return level[at + (key === 'ArrowRight' ? 1 : -1)];
 }
 
-/** Time in a function itself, and with all it called, however often it stands on a stack. */
+/** The self time and total time of each function. Counts a recursive function once per stack. */
 export function byFunction(root: FlameNode): { name: string; self: number; total: number }[] {
   const found = new Map<string, { name: string; self: number; total: number }>();
   const on = new Map<string, number>();

@@ -9,8 +9,8 @@ type Value = string | number | null | undefined;
 
 const texts = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
 
-/** A sorted copy; what is missing comes last either way. */
-export function theSorted<Row>(
+/** A sorted copy. Missing values come last in both directions. */
+export function sortRows<Row>(
   rows: Row[],
   columns: { id: string; value: (row: Row) => Value }[],
   sort: Sort | undefined,

@@ -1,4 +1,4 @@
-// Short messages that something was done. What went wrong is said where it went wrong, or here when there is no such place.
+// Short messages about finished actions. Errors appear beside their cause, or here if no such place exists.
 
 import { Problem } from '../api/problem';
 
@@ -25,7 +25,7 @@ export function say(text: string, kind: Toast['kind'] = 'good') {
   next += 1;
   const id = next;
   shown = [...shown.slice(-2), { id, text, kind }];
-  // A failure stays until it is read.
+  // An error stays until the reader dismisses it.
   if (kind === 'good') setTimeout(() => toasts.dismiss(id), SHOWN_MS);
 }
 

@@ -1,39 +1,40 @@
-// Conditions of overrides as rows of a form: "all of these hold". What does not fit rows is edited as JSON. Pure.
+// Conditions of overrides as rows of a form that must all match. Other conditions are edited as JSON. Pure.
 
 export type Condition = Record<string, unknown>;
 
 export interface ConditionRow {
   field: FieldName;
   not: boolean;
-  /** As typed: names with commas between, a version requirement, `100-200`, or a number of percent. */
+  /** As typed: values separated by commas, a version requirement, `100-200`, or a percentage. */
   text: string;
-  /** Of a percentage. */
+  /** Only for a percentage. */
   salt?: string;
 }
 
 export const FIELDS = [
   { name: 'percentage', label: 'Share of installs, %', hint: '10', kind: 'percentage' },
-  { name: 'app_version', label: 'App version', hint: '>=4.12, <5', kind: 'text' },
-  { name: 'build', label: 'Build', hint: '1200-1300', kind: 'build' },
-  { name: 'os_name', label: 'OS', hint: 'android, ios', kind: 'list' },
-  { name: 'os_version', label: 'OS version', hint: '>=14', kind: 'text' },
-  { name: 'device_class', label: 'Device class', hint: 'low, mid', kind: 'list' },
-  { name: 'device_model', label: 'Device model', hint: 'SM-A*, Pixel 4', kind: 'list' },
-  { name: 'network', label: 'Network', hint: 'wifi, cellular_4g', kind: 'list' },
-  { name: 'locale', label: 'Locale', hint: 'de, pt-BR', kind: 'list' },
-  { name: 'app_id', label: 'App', hint: 'com.example.shop', kind: 'list' },
-  { name: 'sdk_version', label: 'SDK version', hint: '>=0.3', kind: 'text' },
+  { name: 'app_version', label: 'App version', hint: '>=4.12, <5', kind: 'text', seen: true },
+  { name: 'build', label: 'Build', hint: '1200-1300', kind: 'build', seen: true },
+  { name: 'os_name', label: 'OS', hint: 'android, ios', kind: 'list', seen: true },
+  { name: 'os_version', label: 'OS version', hint: '>=14', kind: 'text', seen: true },
+  { name: 'device_class', label: 'Device class', hint: 'low, mid', kind: 'list', seen: true },
+  { name: 'device_model', label: 'Device model', hint: 'SM-A*, Pixel 4', kind: 'list', seen: true },
+  { name: 'network', label: 'Network', hint: 'wifi, cellular_4g', kind: 'list', seen: true },
+  { name: 'locale', label: 'Locale', hint: 'de, pt-BR', kind: 'list', seen: true },
+  { name: 'app_id', label: 'App', hint: 'com.example.shop', kind: 'list', seen: true },
+  { name: 'sdk_version', label: 'SDK version', hint: '>=0.3', kind: 'text', seen: true },
   { name: 'user_id', label: 'User', hint: 'u-17, u-18', kind: 'list' },
   { name: 'install_id', label: 'Install', hint: 'an install id', kind: 'list' },
 ] as const;
 
+export type Field = (typeof FIELDS)[number] & { seen?: boolean };
 export type FieldName = (typeof FIELDS)[number]['name'];
 
-export function fieldOf(name: string) {
+export function fieldOf(name: string): Field | undefined {
   return FIELDS.find((one) => one.name === name);
 }
 
-/** `null`: this condition is no list of rows. */
+/** `null` if rows cannot express the condition. */
 export function toRows(condition: unknown): ConditionRow[] | null {
   if (!isObject(condition)) return null;
   const parts: unknown = 'all' in condition ? condition.all : [condition];
@@ -42,7 +43,7 @@ export function toRows(condition: unknown): ConditionRow[] | null {
   return rows.every((row) => row !== null) ? rows : null;
 }
 
-/** What no row can say, such as an empty list, comes back as an empty condition, which the server explains. */
+/** An empty row becomes an empty condition, for which the server reports a fault. */
 export function fromRows(rows: ConditionRow[]): Condition {
   const parts = rows.map(fromRow);
   return parts.length === 1 ? parts[0]! : { all: parts };
@@ -77,6 +78,29 @@ function textOf(kind: string, value: unknown): { text: string; salt?: string } |
   return { text: `${value.min ?? ''}-${value.max ?? ''}` };
 }
 
+/** The known values that a row contains. A version requirement contains one if it is exact. */
+export function namedIn(row: ConditionRow): string[] {
+  const text = row.text.trim();
+  switch (fieldOf(row.field)?.kind) {
+    case 'list':
+      return valueOf(row) as string[];
+    case 'text': {
+      const exact = requirement(text);
+      return exact.startsWith('=') ? [exact.slice(1).trim()] : [];
+    }
+    default:
+      return text === '' ? [] : [text];
+  }
+}
+
+/** The text of a row with these values. Only lists take all of them; other rows take the last chosen one. */
+export function textNaming(field: FieldName, values: string[]): string {
+  const kind = fieldOf(field)?.kind;
+  if (kind === 'list') return values.join(', ');
+  const last = values.at(-1) ?? '';
+  return kind === 'text' && last !== '' ? `=${last}` : last;
+}
+
 function fromRow(row: ConditionRow): Condition {
   const leaf = { [row.field]: valueOf(row) };
   return row.not ? { not: leaf } : leaf;
@@ -91,7 +115,7 @@ function valueOf(row: ConditionRow): unknown {
         .map((one) => one.trim())
         .filter((one) => one !== '');
     case 'percentage':
-      // A text that is no number is left for the server to refuse by name.
+      // Text that is not a number is sent unchanged, so that the server reports the fault.
       return { percent: number(text), ...(row.salt ? { salt: row.salt } : {}) };
     case 'build': {
       const [min = '', max] = text.split('-').map((one) => one.trim());
@@ -101,8 +125,13 @@ function valueOf(row: ConditionRow): unknown {
       return range;
     }
     default:
-      return text;
+      return requirement(text);
   }
+}
+
+/** A version without an operator means this version: `4.12.0` becomes `=4.12.0`, which the server accepts. */
+function requirement(text: string): string {
+  return /^\d[\w.+-]*$/.test(text) ? `=${text}` : text;
 }
 
 function number(text: string): number | string {

@@ -1,11 +1,11 @@
-// A configuration while it is edited: documents as typed, conditions as rows where they fit. Pure.
+// The draft of a configuration: documents as typed, and conditions as rows where possible. Pure.
 
 import type { Fault } from '../api/problem';
 import { jsonFault } from './json_lines';
 import { fromRows, toRows, type ConditionRow } from './condition_rows';
 
 export interface OverrideDraft {
-  /** Tells it from the others while ids are typed and the order changes. */
+  /** Identifies the override while its id is edited and the order changes. */
   key: number;
   id: string;
   note: string;
@@ -33,7 +33,7 @@ export function toDraft(configuration: unknown): Draft {
 export function newOverride(taken: string[]): OverrideDraft {
   let number = taken.length + 1;
   while (taken.includes(`override-${number}`)) number += 1;
-  return toOverride({ id: `override-${number}`, when: { percentage: { percent: 10 } }, patch: {} });
+  return toOverride({ id: `override-${number}`, when: { app_version: '' }, patch: {} });
 }
 
 function toOverride(written: Record<string, unknown>): OverrideDraft {
@@ -50,7 +50,7 @@ function toOverride(written: Record<string, unknown>): OverrideDraft {
   };
 }
 
-/** What would be sent, and what keeps it from being sent: texts that are not JSON. */
+/** The configuration to send, and a fault for each text that is not valid JSON. */
 export function toConfiguration(draft: Draft): { configuration: { base: never; overrides: never[] }; faults: Fault[] } {
   const faults: Fault[] = [];
   const read = (text: string, path: string): unknown => {
@@ -71,7 +71,7 @@ export function toConfiguration(draft: Draft): { configuration: { base: never; o
   return { configuration: { base: base as never, overrides: overrides as never[] }, faults };
 }
 
-/** A configuration as it is compared and shown: every difference of meaning is a difference of text. */
+/** The canonical text of a configuration, for comparison and display. Configurations that differ have different texts. */
 export function configurationText(configuration: unknown): string {
   const draft = toDraft(configuration);
   return pretty(toConfiguration(draft).configuration);
@@ -88,7 +88,7 @@ export function moved<T>(list: T[], from: number, to: number): T[] {
   return copy;
 }
 
-/** The faults about one place, with paths from there on; those of `within` it only. */
+/** The faults at or below a path, with paths relative to it. */
 export function faultsAt(faults: Fault[], place: string): Fault[] {
   return faults
     .filter(({ path }) => path === place || path.startsWith(`${place}.`) || path.startsWith(`${place}[`))

@@ -1,6 +1,6 @@
-// Where the values of a JSON text stand, so that a fault is shown at its line. Pure.
+// Finds the lines of values in a JSON text, so that a fault is shown at its line. Pure.
 
-/** Line numbers, from 1, by path: `sampling.janks`, `pages[2].api`; the whole text is the empty path. */
+/** Line numbers, from 1, by path, such as `sampling.janks` or `pages[2].api`. The empty path is the whole text. */
 export function jsonLines(text: string): Map<string, number> {
   const lines = new Map<string, number>([['', 1]]);
   let at = 0;
@@ -68,7 +68,7 @@ export function jsonLines(text: string): Map<string, number> {
   return lines;
 }
 
-/** The line of a path, or of the closest thing around it that is in the text. */
+/** The line of a path, or of its closest ancestor in the text. */
 export function lineOf(path: string, lines: Map<string, number>): number {
   for (let rest = path; ; rest = rest.replace(/(\.[^.[\]]*|\[\d+\]|^[^.[\]]+)$/, '')) {
     const found = lines.get(rest);
@@ -77,7 +77,7 @@ export function lineOf(path: string, lines: Map<string, number>): number {
   }
 }
 
-/** The line at which a text stops being JSON, with what is wrong there; `null` when it is JSON. */
+/** The line and message of the first syntax error. `null` if the text is valid JSON. */
 export function jsonFault(text: string): { line: number; message: string } | null {
   try {
     JSON.parse(text);

@@ -1,22 +1,36 @@
-// One thing a page asks for: its data, or why there is none. A newer question ends the one before; leaving the page ends it too.
+// A request of a page: its data or its problem. A newer request aborts the previous one, and leaving the page aborts it, too.
 
 import { onDestroy, untrack } from 'svelte';
 import { Problem, isAborted } from '../api/problem';
+import { refresh } from './refresh.svelte';
+
+/** How much of a request the user notices: a loud one dims the previous data, a quiet one only replaces the data, or shows its problem. */
+type Manner = 'loud' | 'quiet' | 'refresh';
 
 export class Loading<T> {
   data = $state.raw<T | undefined>();
   problem = $state.raw<Problem | null>(null);
   busy = $state(false);
+  /** Completes with the request under way. */
+  settled: Promise<void> | null = null;
   #abort: AbortController | null = null;
-  #again: ((isQuiet: boolean) => Promise<void>) | null = null;
+  #again: ((manner: Manner) => Promise<void>) | null = null;
 
-  /** Data of the question before stays to be seen until there is an answer. Asked quietly, it is not dimmed. */
-  async ask(question: (signal: AbortSignal) => Promise<T>, isQuiet = false): Promise<void> {
+  /** Keeps the previous data on the screen until the answer arrives. */
+  async ask(question: (signal: AbortSignal) => Promise<T>, manner: Manner = 'loud'): Promise<void> {
     this.end();
+    refresh.sent(manner === 'loud');
     const abort = new AbortController();
     this.#abort = abort;
-    this.#again = (isQuiet) => this.ask(question, isQuiet);
-    if (!isQuiet) untrack(() => (this.busy = true));
+    this.#again = (manner) => this.ask(question, manner);
+    if (manner === 'loud') untrack(() => (this.busy = true));
+    const request = this.#send(question, abort, manner);
+    this.settled = request;
+    await request;
+    if (this.settled === request) this.settled = null;
+  }
+
+  async #send(question: (signal: AbortSignal) => Promise<T>, abort: AbortController, manner: Manner) {
     try {
       const data = await question(abort.signal);
       if (this.#abort !== abort) return;
@@ -24,14 +38,22 @@ export class Loading<T> {
       this.problem = null;
     } catch (error) {
       if (this.#abort !== abort || isAborted(error)) return;
-      this.problem = Problem.from(error);
+      const problem = Problem.from(error);
+      // A failed refresh leaves the data on the screen.
+      if (manner === 'refresh' && untrack(() => this.data !== undefined)) refresh.fail(problem);
+      else this.problem = problem;
     }
     this.busy = false;
   }
 
-  /** Asks the same again. */
+  /** Repeats the last request. */
   again(isQuiet = false): Promise<void> {
-    return this.#again?.(isQuiet) ?? Promise.resolve();
+    return this.#again?.(isQuiet ? 'quiet' : 'loud') ?? Promise.resolve();
+  }
+
+  /** Repeats the last request and leaves everything on the screen until the answer arrives. */
+  refresh(): Promise<void> {
+    return this.#again?.('refresh') ?? Promise.resolve();
   }
 
   end() {
@@ -41,27 +63,34 @@ export class Loading<T> {
 }
 
 /**
- * Asks now, and again whenever a state changes that `question` reads before its first `await`:
+ * Sends the request now, and again whenever a state changes that `question` reads before its first `await`:
  * `const keys = loading((signal) => queryTable(location.filters, …, signal))`.
  */
 export function loading<T>(question: (signal: AbortSignal) => Promise<T>): Loading<T> {
   const state = new Loading<T>();
   $effect(() => {
     let first: Promise<T> | null = null;
+    // A request that depends on refreshed data belongs to the refresh.
+    const manner = untrack(() => refresh.isRunning) ? 'refresh' : 'loud';
     void state.ask((signal) => {
       first = question(signal);
       return first;
-    });
+    }, manner);
   });
+  onDestroy(refresh.join(state));
   onDestroy(() => state.end());
   return state;
 }
 
-/** Asks again every so often while there is more to come and the page is visible. Called while a component is made. */
+/**
+ * Repeats a request while its data is unfinished or the server is temporarily unavailable. Pauses while the page is hidden.
+ * Call this function while a component is created.
+ */
 export function askAgainWhile<T>(state: Loading<T>, isUnfinished: (data: T) => boolean, everyMs: number) {
   let isAsking = false;
+  const isWanted = () => (state.data === undefined ? state.problem?.isTemporary : isUnfinished(state.data));
   const timer = setInterval(() => {
-    if (isAsking || state.busy || state.data === undefined || document.hidden || !isUnfinished(state.data)) return;
+    if (isAsking || state.busy || document.hidden || !isWanted()) return;
     isAsking = true;
     void state.again(true).finally(() => (isAsking = false));
   }, everyMs);

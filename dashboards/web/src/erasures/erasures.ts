@@ -1,10 +1,10 @@
-// Erasures as texts. Pure.
+// Describes erasures as text. Pure.
 
 import type { Schemas } from '../api/client';
 
 export type Erasure = Schemas['Erasure'];
 
-/** An erasure that goes on is looked at again after this time. */
+/** The refresh interval while an erasure runs. */
 export const EVERY_MS = 2_000;
 
 export function isUnfinished(erasures: Erasure[]): boolean {
@@ -13,7 +13,7 @@ export function isUnfinished(erasures: Erasure[]): boolean {
 
 const KINDS: Record<Erasure['kind'], string> = { install: 'Install', user: 'User', project: 'Whole project' };
 
-/** What is erased. The server removes the subject 30 days after the end. */
+/** The subject of an erasure. The server removes the id from the receipt 30 days after the end. */
 export function whatText({ kind, subject, project }: Erasure): string {
   if (kind === 'project') return `${KINDS.project} ${project}`;
   return subject ? `${KINDS[kind]} ${subject}` : `${KINDS[kind]} (id removed)`;
@@ -23,22 +23,22 @@ export function rowsOf({ receipt }: Erasure): number {
   return Object.values(receipt.rows).reduce((sum, rows) => sum + rows, 0);
 }
 
-/** Rows by table, the most first. */
+/** Rows by table, the largest number first. */
 export function byTable({ receipt }: Erasure): { table: string; rows: number }[] {
   return Object.entries(receipt.rows)
     .map(([table, rows]) => ({ table, rows }))
     .toSorted((a, b) => b.rows - a.rows || a.table.localeCompare(b.table));
 }
 
-/** What an erasure does now; empty when it is done. */
+/** The current step of an erasure. Empty when it is done. */
 export function stepText({ state, receipt }: Erasure): string {
   if (state === 'done') return '';
-  if (receipt.error) return `Tried again: ${receipt.error}`;
+  if (receipt.error) return `Retrying: ${receipt.error}`;
   if (!receipt.step) return state === 'waiting' ? 'Starts within seconds' : 'Starting';
   return receipt.step.charAt(0).toUpperCase() + receipt.step.slice(1);
 }
 
-/** How many are under way, for a line above the list. */
+/** The number of running erasures, for the line above the list. Empty if there are none. */
 export function underWayText(erasures: Erasure[]): string {
   const count = erasures.filter(({ state }) => state !== 'done').length;
   return count === 0 ? '' : `${count} under way`;

@@ -1,10 +1,10 @@
-// Tables as files for spreadsheets (RFC 4180). Pure but for `download`.
+// Tables as files for spreadsheets (RFC 4180). Pure except for `download`.
 
 export function csv(rows: (string | number | null | undefined)[][]): string {
   return rows.map((row) => row.map(cell).join(',')).join('\r\n') + '\r\n';
 }
 
-/** A text that a spreadsheet would run as a formula is made a plain text. */
+/** Quotes text that a spreadsheet would run as a formula. */
 function cell(value: string | number | null | undefined): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return String(value);

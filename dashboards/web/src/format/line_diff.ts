@@ -1,4 +1,4 @@
-// What changed between two texts, line by line. Pure.
+// The difference of two texts, line by line. Pure.
 
 export interface DiffLine {
   kind: 'same' | 'added' | 'removed';
@@ -8,7 +8,7 @@ export interface DiffLine {
   after?: number;
 }
 
-/** Above this many cells the middle is shown as replaced as a whole, instead of taking seconds. */
+/** Above this many cells, a comparison would take seconds, so the whole middle counts as replaced. */
 const MOST_CELLS = 4_000_000;
 
 export function lineDiff(before: string, after: string): DiffLine[] {
@@ -32,7 +32,7 @@ export function lineDiff(before: string, after: string): DiffLine[] {
   });
 }
 
-/** The longest common subsequence, by the table of lengths of the rests. */
+/** The longest common subsequence, from a table of lengths for all pairs of suffixes. */
 function middle(a: string[], b: string[]): DiffLine['kind'][] {
   if (a.length * b.length > MOST_CELLS) {
     return [...Array<'removed'>(a.length).fill('removed'), ...Array<'added'>(b.length).fill('added')];
@@ -66,7 +66,7 @@ function middle(a: string[], b: string[]): DiffLine['kind'][] {
   return kinds;
 }
 
-/** Only what changed, with some lines around it; `null` stands for lines left out. */
+/** The changed lines with some lines of context. `null` marks omitted lines. */
 export function withContext(lines: DiffLine[], around = 3): (DiffLine | null)[] {
   const near = new Uint8Array(lines.length);
   lines.forEach((line, index) => {

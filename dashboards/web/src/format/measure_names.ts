@@ -1,4 +1,4 @@
-// How the measures of the API are called on the screen.
+// The display names of the API's measures.
 
 const NAMES: Record<string, string> = {
   count: 'Count',
@@ -9,6 +9,7 @@ const NAMES: Record<string, string> = {
   frames_dropped: 'Dropped frames',
   dropped_share: 'Dropped',
   slow_share: 'Slow frames',
+  slow_start_share: 'Slow starts',
   frozen_share: 'Frozen frames',
   jank_ms: 'Time in jank',
   delay_ms: 'Delay',

@@ -1,4 +1,4 @@
-// Names of code and of metrics as people read them, buckets few enough to be seen. Pure.
+// Readable names of code and metrics, and coarser histogram buckets. Pure.
 
 /** A method without its package, and the package: `com.shop.Cart.pay(int)` → `Cart.pay(int)` in `com.shop`. */
 export function splitName(name: string): { short: string; place: string } {
@@ -6,7 +6,7 @@ export function splitName(name: string): { short: string; place: string } {
   return found ? { short: found[2]!, place: found[1]!.slice(0, -1) } : { short: name, place: '' };
 }
 
-/** What a metric counts, read from its name as the protocol names them. */
+/** The unit of a metric, from the suffix of its name in the protocol. */
 export function metricUnit(name: string): string {
   if (/_bytes$/.test(name)) return 'bytes';
   if (/_percent$/.test(name)) return 'percent';
@@ -23,7 +23,7 @@ export function metricLabel(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Fine buckets put together into at most `most`, evenly in the logarithm: what lies far apart stays apart. */
+/** Merges buckets into at most `most` buckets of equal width on a logarithmic scale. */
 export function coarser(bounds: number[], series: number[][], most = 40): { bounds: number[]; series: number[][] } {
   const positive = bounds.filter((bound) => bound > 0);
   if (bounds.length <= most || positive.length < 2) return { bounds, series };

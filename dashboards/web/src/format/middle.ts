@@ -1,20 +1,20 @@
-// Long paths without their middle. Pure.
+// Hides the middle of long paths. Pure.
 
 export interface Parts {
   head: string;
-  /** What is hidden, but copied. */
+  /** Hidden on the screen, but included in copies. */
   middle: string;
   tail: string;
 }
 
-/** What is shown of an id. */
+/** How many characters of an id are shown. */
 const ID = 24;
 
-/** Hides folders in the middle of a path with more than `most` characters. Its first folder and its last ones are shown. */
+/** Hides folders in the middle of a path with more than `most` characters. The first folder and the last ones stay visible. */
 export function shortPath(path: string, most = 56): Parts {
   const whole = { head: '', middle: '', tail: path };
   if (path.length <= most) return whole;
-  // The first characters of an id are enough, such as that of a mapping in place of a file.
+  // Some frames have an id in place of a file, such as the id of a mapping. The first characters are enough.
   if (!/[\\/.]/.test(path)) return { head: path.slice(0, ID), middle: path.slice(ID), tail: '' };
   // Each folder with the separator after it.
   const parts = path.split(/(?<=[\\/])/);

@@ -1,11 +1,11 @@
-// Numbers as people read them, with the units of the API. Pure.
+// Formats numbers in the units of the API. Pure.
 
 export type Unit =
   'us' | 'ms' | 's' | 'bytes' | 'share' | 'percent' | 'count' | 'per_hour' | 'per_minute' | 'fps' | (string & {});
 
 const NONE = '–';
 
-/** The text of a value in its unit; nothing measured is a dash. */
+/** The text of a value in its unit. A missing value is a dash. */
 export function format(value: number | null | undefined, unit: Unit = 'count'): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
   switch (unit) {
@@ -18,7 +18,7 @@ export function format(value: number | null | undefined, unit: Unit = 'count'): 
     case 'bytes':
       return bytes(value);
     case 'share':
-      // Fewer than one of ten thousand is next to none, and its digits say nothing.
+      // The digits of a share below 0.01 % have no meaning.
       return value > 0 && value < 1e-4 ? '<0.01 %' : `${digits(value * 100)} %`;
     case 'percent':
       return `${digits(value)} %`;
@@ -61,6 +61,37 @@ function count(value: number): string {
   return digits(value, 4);
 }
 
+/** `3.2 ×`: how many times as much. */
+export function times(ratio: number): string {
+  return `${digits(ratio, 2)} ×`;
+}
+
+/** A p-value. The smallest ones are powers of ten. */
+export function probability(p: number | null | undefined): string {
+  if (p === null || p === undefined) return NONE;
+  return p < 0.001 ? p.toExponential(1) : String(Number(p.toPrecision(2)));
+}
+
+/** A number without the digits that floating point adds: 0.1 % is 0.001. */
+export function tidy(value: number): number {
+  return Number(value.toPrecision(12));
+}
+
+/** A number for an input field, without an exponent and with at most `places` decimals. */
+export function decimal(value: number, places: number): string {
+  return value.toFixed(places).replace(/\.?0+$/, '');
+}
+
+/** A whole number with thousands separators: `36,500`. */
+export function grouped(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+/** `100 spans, 3 requests, and 1 jank`. */
+export function listed(parts: string[]): string {
+  return new Intl.ListFormat('en').format(parts);
+}
+
 /** Three significant digits, no exponent, no trailing zeros. */
 function digits(value: number, significant = 3): string {
   if (value === 0) return '0';
@@ -68,51 +99,4 @@ function digits(value: number, significant = 3): string {
   return String(Number(value.toPrecision(significant)));
 }
 
-export interface Delta {
-  /** `+12 %`. */
-  text: string;
-  verdict: 'better' | 'worse' | 'same' | 'changed';
-  arrow: '▲' | '▼' | '■';
-}
-
-/** How far a value is from its base; changes below half a percent are none. `null` when one of them is missing. */
-export function delta(
-  value: number | null | undefined,
-  base: number | null | undefined,
-  better: 'lower' | 'higher' | 'none' = 'none',
-): Delta | null {
-  if (value === null || value === undefined || base === null || base === undefined) return null;
-  if (value === base) return { text: '±0 %', verdict: 'same', arrow: '■' };
-  const change = base === 0 ? Infinity : (value - base) / Math.abs(base);
-  if (Math.abs(change) < 0.005) return { text: '±0 %', verdict: 'same', arrow: '■' };
-  const up = value > base;
-  const text = base === 0 ? 'new' : `${up ? '+' : '−'}${digits(Math.abs(change) * 100)} %`;
-  const improved = better === 'none' ? null : (better === 'higher') === up;
-  const verdict = improved === null ? 'changed' : improved ? 'better' : 'worse';
-  return { text, verdict, arrow: up ? '▲' : '▼' };
-}
-
-const AGES: [Intl.RelativeTimeFormatUnit, number][] = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-];
-
-/** `5 minutes ago`, `in 3 days`. */
-export function ago(at: Date, now: Date): string {
-  const seconds = (at.getTime() - now.getTime()) / 1000;
-  const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-  for (const [unit, length] of AGES) {
-    if (Math.abs(seconds) >= length) return relative.format(Math.round(seconds / length), unit);
-  }
-  return 'just now';
-}
-
-/** The API counts microseconds. */
-export function fromMicros(micros: number): Date {
-  return new Date(micros / 1000);
-}
-
-export function dateTime(at: Date): string {
-  return new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' }).format(at);
-}
+export { ago, dateTime, exactTime, fromMicros } from './times';

@@ -1,4 +1,4 @@
-// How bad the longest drop of frames in a row was, in the levels that Tencent's Matrix made known. Pure.
+// Rates the longest run of dropped frames, in the levels of Tencent's Matrix. Pure.
 
 export interface DropLevel {
   name: string;

@@ -1,4 +1,4 @@
-// A distribution by version as rows of shares: versions of any size can be compared. Pure.
+// A distribution by version as rows of shares, so that versions of any size are comparable. Pure.
 
 import { compareVersions } from '../versions/version_order';
 
@@ -8,7 +8,7 @@ interface Distribution {
   series: { keys: string[]; counts: number[] }[];
 }
 
-/** The newest version first; each row sums up to one. What is over the last bound is a column of its own, when there is any. */
+/** The newest version first; each row sums up to one. Values over the last bound have a column of their own, if there are any. */
 export function versionRows({ bounds, series }: Distribution): {
   rows: string[];
   columns: string[];

@@ -6,14 +6,14 @@ import { signalLabel } from './reasons';
 
 export type Books = Schemas['Books'];
 
-/** Empty while nothing was compared yet. */
+/** Empty before the first check. */
 export function booksText({ checked_to, difference_events, differences: [first] }: Books): string {
   if (!checked_to) return '';
   if (!first) return `Books balanced up to ${dateTime(fromMicros(checked_to))}.`;
   return `${format(difference_events)} events differ. First: ${signalLabel(first.signal)}, ${dateTime(fromMicros(first.at))}, expected ${first.expected}, found ${first.found}. See all: unjank rollups check.`;
 }
 
-/** How soon stored rows can be queried; empty when nothing was stored in the last minutes. */
+/** How soon stored rows can be queried. Empty if nothing was stored in the last minutes. */
 export function freshnessText({ freshness }: Books): string {
   if (!freshness) return '';
   const [half, most] = [freshness.p50_us, freshness.p99_us].map((us) => format(us, 'us'));

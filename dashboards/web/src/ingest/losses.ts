@@ -1,4 +1,4 @@
-// What became of events, from the counts of the server and of devices. Pure.
+// Outcomes of events, from the counts of the server and of devices. Pure.
 
 import { valueOf, type TableAnswer } from '../api/query';
 
@@ -29,7 +29,7 @@ export interface SignalFate {
   rejected: number;
   dead_letter: number;
   device: number;
-  /** Of what devices made and nobody can see now: all but stored and duplicates. */
+  /** The share of events that were rejected, kept aside or dropped on devices. */
   lostShare: number | null;
 }
 
@@ -58,7 +58,7 @@ export function bySignal(found: Loss[]): SignalFate[] {
   return [...fates.values()].toSorted((a, b) => b.stored - a.stored);
 }
 
-/** By outcome and reason, with the signals they hit, what is lost first. */
+/** By outcome and reason, with the affected signals. Losses come first. */
 export function byReason(found: Loss[]): (Omit<Loss, 'signal'> & { signals: string[] })[] {
   const reasons = new Map<string, Omit<Loss, 'signal'> & { signals: string[] }>();
   for (const { outcome, reason, signal, count } of found) {

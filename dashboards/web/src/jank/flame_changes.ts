@@ -1,26 +1,26 @@
-// Two versions of a flame graph: what each function's share of the lost time was, and is. Pure.
+// Compares two versions of a flame graph by each function's share of the lost time. Pure.
 
 import { byFunction, type FlameNode } from '../components/flame_layout';
 
 export interface FunctionChange {
   name: string;
-  /** Shares of all the time lost, in the one and in the other; with what the function called. */
+  /** Shares of the total time lost on each side, including callees. */
   share: number;
   baseShare: number;
-  /** In points of share: 0.1 is a tenth of all the time more. */
+  /** The difference of the shares: 0.1 is ten points more. */
   change: number;
   verdict: 'new' | 'gone' | 'more' | 'less' | 'same';
 }
 
-/** Smaller differences are none. */
+/** Smaller differences count as no change. */
 const LEAST = 0.005;
 
-/** The same comparison seen from the base, in which functions that are gone have a width. */
+/** The same comparison with both sides swapped, so that functions that are gone have a width. */
 export function fromBase(node: FlameNode): FlameNode {
   return { name: node.name, value: node.base ?? 0, base: node.value, children: node.children?.map(fromBase) };
 }
 
-/** How much more of all time a frame has than in the base: 0.1 is ten points. */
+/** How much the frame's share of the total time grew since the base: 0.1 is ten points. */
 export function shareChange(node: FlameNode, root: FlameNode): number {
   const share = root.value > 0 ? node.value / root.value : 0;
   return share - (root.base ? (node.base ?? 0) / root.base : 0);

@@ -1,7 +1,7 @@
-// Groups of janks as a table: names and numbers come in two answers, for a question has at most three dimensions.
+// Groups of janks. Names and numbers need two queries, because a query has at most three dimensions.
 
 import { api, ask } from '../api/client';
-import { queryTable, valueOf, type TableAnswer, type TableRow } from '../api/query';
+import { queryTable, type TableAnswer, type TableRow } from '../api/query';
 import type { Filters } from '../navigation/filters';
 import type { Where } from './questions';
 
@@ -10,8 +10,6 @@ export interface Group {
   title: string;
   owner: string;
   row: TableRow;
-  /** Not there in the version that is compared with. */
-  isNew: boolean;
 }
 
 export interface Names {
@@ -24,31 +22,38 @@ export interface Groups {
   groups: Group[];
 }
 
+/** The dimensions of groups. */
+export const BY = ['group_id', 'title', 'owner'];
 const MEASURES = ['count', 'installs', 'sum_ms', 'p95_ms'];
 
-/** Groups with their numbers; what else they are called is asked for after, so that the numbers need not wait for it. */
+/** Groups with their numbers. `groupNames` loads the names separately, so that the numbers do not wait. */
 export async function jankGroups(
   filters: Filters,
   asked: { where: Where; order: string; limit: number },
   signal: AbortSignal,
 ): Promise<Groups> {
-  const question = { signal: 'janks' as const, by: ['group_id', 'title', 'owner'], measures: MEASURES, ...asked };
+  const question = { signal: 'janks' as const, by: BY, measures: MEASURES, ...asked };
   const answer = await queryTable(filters, question, signal);
   const groups = answer.rows.map((row) => {
     const [id = '', title = '', owner = ''] = row.keys;
-    const base = valueOf(answer, row, 'count', 'base');
-    return {
-      id,
-      title: title || 'Stacks without a name',
-      owner,
-      row,
-      isNew: filters.baseVersion !== '' && !base,
-    };
+    return { id, title: title || 'Stacks without a name', owner, row };
   });
   return { answer, groups };
 }
 
-/** The group that has the stacks of a group now: symbols and rules move stacks. */
+/** The answer behind groups that may still load. */
+export function answerOf(groups: { readonly data: Groups | undefined; readonly busy: boolean }) {
+  return {
+    get data() {
+      return groups.data?.answer;
+    },
+    get busy() {
+      return groups.busy;
+    },
+  };
+}
+
+/** The group that now has the stacks of another group. Symbols and rules move stacks between groups. */
 export async function currentGroup(project: string, id: string, signal: AbortSignal): Promise<string> {
   const path = '/api/v1/projects/{project}/janks/groups/{group}';
   const current = await ask(api.GET(path, { params: { path: { project, group: id } }, signal }));
@@ -62,6 +67,8 @@ export async function groupNames(
   signal: AbortSignal,
 ): Promise<Map<string, Names>> {
   const ids = [...new Set(groups.map((one) => one.id))];
+  // The groups are known, so their status need not be looked up again.
+  const { group_status: _, ...rest } = where;
   if (ids.length === 0) return new Map();
   const answer = await queryTable(
     filters,
@@ -71,7 +78,7 @@ export async function groupNames(
       measures: ['count'],
       limit: 1000,
       compare: false,
-      where: { ...where, ...(ids.length <= 200 ? { group_id: ids } : {}) },
+      where: ids.length <= 200 ? { ...rest, group_id: ids } : where,
     },
     signal,
   );

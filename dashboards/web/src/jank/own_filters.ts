@@ -1,10 +1,13 @@
-// The filters that only janks have, as the address holds them. Pure.
+// The filters that only janks have, as parameters of the URL. Pure.
 
 import type { Where } from './questions';
 
-export const OWN = ['kind', 'category', 'owner', 'causes'];
+export const OWN = ['kind', 'category', 'owner', 'causes', 'status'];
 
-/** What the server is asked with. Samples of an idle loop are nobody's fault, and left out unless asked for. */
+/**
+ * The filters as the server expects them. By default, only open groups are shown, without samples of an idle loop, which are
+ * not a cause.
+ */
 export function ownWhere(query: URLSearchParams): Where {
   const where: Where = {};
   for (const name of ['kind', 'category', 'owner']) {
@@ -12,10 +15,12 @@ export function ownWhere(query: URLSearchParams): Where {
     if (value) where[name] = value;
   }
   if (query.get('causes') !== 'all') where.not_a_cause = 'false';
+  const status = query.get('status') || 'open';
+  if (status !== 'all') where.group_status = status;
   return where;
 }
 
-/** What a link within the pages of janks keeps. */
+/** The parameters that links between the pages of janks keep. */
 export function ownParameters(query: URLSearchParams): Record<string, string> {
   return Object.fromEntries(OWN.flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : [])));
 }

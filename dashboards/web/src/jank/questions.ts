@@ -1,4 +1,4 @@
-// What is behind the numbers about janks: stacks, trees of stacks, single janks, files.
+// Queries for the details of janks: stacks, flame graphs, single janks and files.
 
 import type { Schemas } from '../api/client';
 import { address, get } from '../api/query';

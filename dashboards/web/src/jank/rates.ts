@@ -1,4 +1,4 @@
-// Janks per hour of use: a version that is used more has more of them, and is not worse for it.
+// Janks per hour of use, because a version with more use has more janks without being worse.
 
 import { queryTable } from '../api/query';
 import type { Filters } from '../navigation/filters';
@@ -10,7 +10,7 @@ export interface HoursOfUse {
 
 const HOUR_MS = 3_600_000;
 
-/** Hours in which frames were watched: the time an app was looked at. */
+/** Hours in which frames were watched, which is the time that the app was on the screen. */
 export async function hoursOfUse(filters: Filters, signal: AbortSignal): Promise<HoursOfUse> {
   const answer = await queryTable(filters, { signal: 'frame_windows', measures: ['duration_ms'] }, signal);
   const row = answer.rows[0];

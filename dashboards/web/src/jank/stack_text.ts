@@ -1,4 +1,4 @@
-// Stacks as text, as they are pasted into a bug report. Pure.
+// Stacks as text for a bug report. Pure.
 
 import type { JankEvent, StackFrame } from './questions';
 
@@ -21,14 +21,14 @@ export function eventText(event: JankEvent): string {
   return [...facts, stackText(event.stack)].join('\n');
 }
 
-/** The first part of a class is not enough to tell whose it is, the first two mostly are: `com.example`. */
+/** The first two parts of a class name, which usually identify its owner: `com.example`. */
 export function packageOf(name: string): string {
   return name.split('.').slice(0, 2).join('.');
 }
 
 /**
- * Whether a frame is ours, as far as it can be known here: its package is that of the culprit, which the rules
- * found to be in the app. Without a culprit nothing is known.
+ * Whether a frame is in the app: whether its package is the package of the culprit, which the rules found in the
+ * app. Without a culprit, no frame is marked.
  */
 export function isInApp(frame: StackFrame, culprit: string): boolean {
   return culprit.includes('.') && (frame.class || frame.label).startsWith(`${packageOf(culprit)}.`);

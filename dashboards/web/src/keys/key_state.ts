@@ -1,4 +1,4 @@
-// Whether a key or token works, in words. Pure.
+// The state of a key or token, as text. Pure.
 
 import { ago, fromMicros } from '../format/units';
 

@@ -1,13 +1,13 @@
-// Incidents that go on now: the badge of the navigation and the lines on the overview. One question for both, each minute.
+// Firing incidents, for the badge of the navigation and for the overview. Both share one request per minute.
 
 import type { Incident } from '../alerts/around';
 import { api, ask } from '../api/client';
 
-const EVERY_MS = 60_000;
-/** A page of incidents: there may be more. */
+/** The size of a page of incidents. There may be more. */
 export const MOST = 50;
 
 let incidents = $state.raw<Incident[]>([]);
+let isAnswered = $state(false);
 let of = '';
 let latest = 0;
 
@@ -15,27 +15,21 @@ export const firing = {
   get incidents() {
     return incidents;
   },
-  /** Asks now. Without an answer the last one stays: pages say what is wrong, a badge does not. */
+  /** Whether the first request of the project has completed or failed. */
+  get isAnswered() {
+    return isAnswered;
+  },
+  /** Fetches the incidents now. A failure keeps the previous ones, because pages report problems and the badge does not. */
   async ask(project: string) {
     latest += 1;
     const mine = latest;
-    if (project !== of) incidents = [];
+    if (project !== of) [incidents, isAnswered] = [[], false];
     of = project;
     if (!project) return;
     const params = { path: { project }, query: { state: 'firing' as const } };
     const answer = await ask(api.GET('/api/v1/projects/{project}/incidents', { params })).catch(() => null);
-    if (answer && mine === latest) incidents = answer.incidents;
+    if (mine !== latest) return;
+    if (answer) incidents = answer.incidents;
+    isAnswered = true;
   },
 };
-
-/** While a component is there. Called while it is made. */
-export function watchFiring(project: () => string) {
-  $effect(() => {
-    const wanted = project();
-    void firing.ask(wanted);
-    const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') void firing.ask(wanted);
-    }, EVERY_MS);
-    return () => clearInterval(timer);
-  });
-}

@@ -1,11 +1,11 @@
-// Light or dark: what the system prefers, unless the reader chose.
+// Light or dark colours: the choice of the user, otherwise the preference of the system.
 
 type Theme = 'light' | 'dark';
 
 const KEY = 'unjank-theme';
 let dark = $state(false);
 
-/** What charts read their colours anew for. */
+/** Charts depend on `current`, so that a change makes them read their colours again. */
 export const theme = {
   get current(): Theme {
     return dark ? 'dark' : 'light';
@@ -26,17 +26,12 @@ export function startTheme() {
 }
 
 function apply(wanted: boolean) {
-  // First the page, then those who read its colours.
+  // Before `dark` changes, because components then read the colours of the page.
   document.documentElement.dataset.theme = wanted ? 'dark' : 'light';
   dark = wanted;
 }
 
-/** The value of a colour of `tokens.css`, for what is drawn on a canvas. */
+/** The value of a colour of `tokens.css`, for drawing on a canvas. */
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-}
-
-/** Colours of lines and bars, in order. */
-export function seriesColours(): string[] {
-  return Array.from({ length: 8 }, (_, index) => colour(`series-${index + 1}`));
 }

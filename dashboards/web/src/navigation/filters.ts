@@ -1,4 +1,4 @@
-// What is looked at, as it stands in the address: project, time, dimensions, the version to compare with. Pure.
+// The filters in the URL: project, period, dimensions and base version. Pure.
 
 import { readRange, writeRange, type TimeRange } from './time_range';
 
@@ -12,6 +12,12 @@ export const DIMENSIONS = [
   { name: 'network', label: 'Network' },
   { name: 'page', label: 'Page' },
   { name: 'locale', label: 'Locale' },
+  { name: 'mode', label: 'Mode' },
+  { name: 'build', label: 'Build' },
+  { name: 'channel', label: 'Channel' },
+  { name: 'install_id', label: 'Install' },
+  { name: 'session_id', label: 'Session' },
+  { name: 'config_revision', label: 'Config revision' },
 ] as const;
 
 export type Dimension = (typeof DIMENSIONS)[number]['name'];
@@ -19,13 +25,23 @@ export type Dimension = (typeof DIMENSIONS)[number]['name'];
 export interface Filters {
   project: string;
   range: TimeRange;
-  /** Only dimensions of which something was chosen. */
+  /** Contains only dimensions with chosen values. */
   chosen: Partial<Record<Dimension, string[]>>;
-  /** Compare with this app version; empty: with nothing. */
+  /** The app version to compare with. Empty for no comparison. */
   baseVersion: string;
+  /** Compares on the same days. By default, versions are compared at the same age. */
+  sameDays?: boolean;
 }
 
-const OWN_KEYS = ['project', 'range', 'from', 'to', 'base_app_version', ...DIMENSIONS.map((one) => one.name)];
+const OWN_KEYS = [
+  'project',
+  'range',
+  'from',
+  'to',
+  'base_app_version',
+  'compare',
+  ...DIMENSIONS.map((one) => one.name),
+];
 
 export function readFilters(query: URLSearchParams): Filters {
   const chosen: Filters['chosen'] = {};
@@ -38,10 +54,11 @@ export function readFilters(query: URLSearchParams): Filters {
     range: readRange(query),
     chosen,
     baseVersion: query.get('base_app_version') ?? '',
+    ...(query.get('compare') === 'same_days' ? { sameDays: true } : {}),
   };
 }
 
-/** The query of an address with these filters; what else stands in `rest`, such as an open tab, stays. */
+/** The query of a URL with these filters. Keeps other parameters of `rest`, such as an open tab. */
 export function writeFilters(filters: Filters, rest = new URLSearchParams()): URLSearchParams {
   const query = new URLSearchParams();
   if (filters.project) query.set('project', filters.project);
@@ -50,8 +67,19 @@ export function writeFilters(filters: Filters, rest = new URLSearchParams()): UR
     for (const value of filters.chosen[name] ?? []) query.append(name, value);
   }
   if (filters.baseVersion) query.set('base_app_version', filters.baseVersion);
+  if (filters.sameDays) query.set('compare', 'same_days');
   for (const [key, value] of rest) if (!OWN_KEYS.includes(key)) query.append(key, value);
   return query;
+}
+
+/** The query parameters of the comparison. Empty without a base version. */
+export function comparison({ baseVersion, sameDays }: Filters): Record<string, string> {
+  if (!baseVersion) return {};
+  return { base_app_version: baseVersion, compare: sameDays ? 'same_days' : 'same_age' };
+}
+
+export function isDimension(name: string): name is Dimension {
+  return DIMENSIONS.some((one) => one.name === name);
 }
 
 export function withValues(filters: Filters, dimension: Dimension, values: string[]): Filters {
@@ -61,7 +89,7 @@ export function withValues(filters: Filters, dimension: Dimension, values: strin
   return { ...filters, chosen };
 }
 
-/** How many chips there are: what "clear" would take away. */
+/** The number of filters that the button *Clear* would remove. */
 export function chosenCount(filters: Filters): number {
   return Object.values(filters.chosen).reduce((sum, values) => sum + values.length, 0) + (filters.baseVersion ? 1 : 0);
 }

@@ -1,17 +1,20 @@
-// Addresses with other filters than those of now, such as "this page, of that version". Pure.
+// URLs of pages with given filters. Pure.
 
-import { withValues, writeFilters, type Dimension, type Filters } from './filters';
+import { isDimension, withValues, writeFilters, type Dimension, type Filters } from './filters';
 
+/** A parameter with the name of a dimension is a filter. */
 export function addressOf(
   page: string,
   filters: Filters,
   parameters: Record<string, string> | URLSearchParams = {},
 ): string {
-  const query = writeFilters(filters, new URLSearchParams(parameters)).toString();
+  const named = parameters instanceof URLSearchParams ? [] : Object.entries(parameters);
+  const wanted = named.reduce((all, [name, value]) => (isDimension(name) ? only(all, name, value) : all), filters);
+  const query = writeFilters(wanted, new URLSearchParams(parameters)).toString();
   return query ? `${page}?${query}` : page;
 }
 
-/** The same with one dimension chosen. */
+/** The filters with one dimension set to a single value. */
 export function only(filters: Filters, dimension: Dimension, value: string): Filters {
   return withValues(filters, dimension, [value]);
 }
@@ -21,4 +24,12 @@ export function comparing(filters: Filters, pair: { app?: string; latest: string
   const chosen = { ...filters.chosen, app_version: [pair.latest] };
   if (pair.app) chosen.app_id = [pair.app];
   return { ...filters, chosen, baseVersion: pair.previous };
+}
+
+/**
+ * The URL of the timeline of a session. `at` is the time of one of its events: it speeds up the search for the session, and
+ * selects the event. `span` selects a span if several began at that time.
+ */
+export function sessionAddress(filters: Filters, sessionId: string, at?: string, span?: string): string {
+  return addressOf(`/sessions/${encodeURIComponent(sessionId)}`, filters, { ...(at && { at }), ...(span && { span }) });
 }

@@ -1,12 +1,13 @@
-// Where the reader is: the browser's address is the state, so that links, the back button and reloads work by themselves.
+// The router. The URL is the only state, so links, the back button and reloads work without further code.
 
 import { onDestroy } from 'svelte';
+import { addressOf } from './links';
 import { readFilters, writeFilters, type Filters } from './filters';
 
 let path = $state('/');
 let search = $state('');
 const query = $derived(new URLSearchParams(search));
-// Compared as text: a tab that is opened changes the query but not the filters, and nothing is asked again.
+// Compared as text, so that opening a tab, which does not change the filters, triggers no requests.
 const filterText = $derived(writeFilters(readFilters(query)).toString());
 const filters = $derived(readFilters(new URLSearchParams(filterText)));
 
@@ -14,7 +15,7 @@ export const location = {
   get path() {
     return path;
   },
-  /** The whole query, to read: change it with `navigate`, `setFilters` or `setParameter`. */
+  /** The whole query, read-only. Change it with `navigate`, `setFilters` or `setParameter`. */
   get query() {
     return query;
   },
@@ -40,7 +41,7 @@ function read() {
 
 let unsaved: (() => boolean) | null = null;
 
-/** Asks before the page is left while `isUnsaved` says so. Called while a component is made; ends with it. */
+/** Asks for confirmation before the user leaves a page with unsaved changes. Call during component initialisation. */
 export function warnBeforeLeaving(isUnsaved: () => boolean) {
   const warn = (event: BeforeUnloadEvent) => {
     if (isUnsaved()) event.preventDefault();
@@ -58,26 +59,26 @@ function mayLeave(to: string): boolean {
   const here = new URLSearchParams(search);
   const stays = target.pathname === path && target.searchParams.get('project') === here.get('project');
   const sameTab = target.searchParams.get('tab') === here.get('tab');
-  return (stays && sameTab) || !unsaved?.() || confirm('What you changed is not saved. Leave it?');
+  return (stays && sameTab) || !unsaved?.() || confirm('Your changes are not saved. Leave the page?');
 }
 
-/** Goes to an address of this interface. `replace` leaves no step to go back to. */
+/** Opens a URL of this interface. `replace` adds no entry to the history of the browser. */
 export function navigate(to: string, options: { replace?: boolean } = {}) {
   if (to === window.location.pathname + window.location.search || !mayLeave(to)) return;
   history[options.replace ? 'replaceState' : 'pushState'](null, '', to);
   read();
 }
 
-/** The address of a page, with the filters of now; what belongs to one page only, such as a tab, is given anew. */
+/** The URL of a page with the current filters. `parameters` are those of the page itself, such as a tab. */
 export function href(page: string, parameters: Record<string, string> = {}): string {
-  return withQuery(page, writeFilters(filters, new URLSearchParams(parameters)));
+  return addressOf(page, filters, parameters);
 }
 
 export function setFilters(wanted: Filters, options: { replace?: boolean } = {}) {
   navigate(withQuery(path, writeFilters(wanted, query)), options);
 }
 
-/** Sets or, with an empty value, removes what one page keeps in the address. */
+/** Sets a URL parameter of the page. An empty value removes it. */
 export function setParameter(name: string, value: string, options: { replace?: boolean } = {}) {
   const changed = new URLSearchParams(search);
   if (value) changed.set(name, value);
@@ -90,7 +91,7 @@ function withQuery(page: string, parameters: URLSearchParams): string {
   return text ? `${page}?${text}` : page;
 }
 
-/** Plain clicks on links of ours stay within the page; others are the browser's. */
+/** Handles plain clicks on internal links. The browser handles all other clicks. */
 function follow(event: MouseEvent) {
   if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
     return;

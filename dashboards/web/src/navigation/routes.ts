@@ -1,4 +1,4 @@
-// Every page: its address, its name in the navigation, and its file. A new page is a file in `pages/` and a line here.
+// All pages: path, title in the navigation, and file. To add a page, add a file to `pages/` and a route here.
 
 import type { Component } from 'svelte';
 
@@ -7,17 +7,25 @@ export const GROUPS = ['Performance', 'Alerts', 'Control', 'Admin'] as const;
 export interface Route {
   path: string;
   title: string;
-  /** Its heading in the navigation. Without one, another link leads to the page. */
+  /** The heading in the navigation. A page without one is not in the navigation. */
   group?: (typeof GROUPS)[number];
-  /** Shows the bar of filters. */
+  /** Shows the filter bar. */
   filters?: boolean;
-  /** Addresses below it are its own too, such as `/traces/<id>`. */
+  /** Also matches paths below, such as `/traces/<id>`. */
   nested?: boolean;
   load: () => Promise<{ default: Component }>;
 }
 
 export const ROUTES: Route[] = [
   { path: '/', title: 'Overview', group: 'Performance', filters: true, load: () => import('../pages/Overview.svelte') },
+  {
+    path: '/versions',
+    title: 'Versions',
+    group: 'Performance',
+    filters: true,
+    nested: true,
+    load: () => import('../pages/Versions.svelte'),
+  },
   {
     path: '/jank',
     title: 'Jank',
@@ -26,6 +34,7 @@ export const ROUTES: Route[] = [
     nested: true,
     load: () => import('../pages/Jank.svelte'),
   },
+  { path: '/hangs', title: 'Hangs', group: 'Performance', filters: true, load: () => import('../pages/Hangs.svelte') },
   {
     path: '/frames',
     title: 'Frames',
@@ -40,6 +49,13 @@ export const ROUTES: Route[] = [
     filters: true,
     load: () => import('../pages/PageLoads.svelte'),
   },
+  {
+    path: '/app-starts',
+    title: 'App starts',
+    group: 'Performance',
+    filters: true,
+    load: () => import('../pages/AppStarts.svelte'),
+  },
   { path: '/spans', title: 'Spans', group: 'Performance', filters: true, load: () => import('../pages/Spans.svelte') },
   {
     path: '/traces',
@@ -50,11 +66,26 @@ export const ROUTES: Route[] = [
     load: () => import('../pages/Traces.svelte'),
   },
   {
+    path: '/sessions',
+    title: 'Sessions',
+    group: 'Performance',
+    filters: true,
+    nested: true,
+    load: () => import('../pages/Sessions.svelte'),
+  },
+  {
     path: '/traffic',
     title: 'Traffic',
     group: 'Performance',
     filters: true,
     load: () => import('../pages/Traffic.svelte'),
+  },
+  {
+    path: '/installs',
+    title: 'Installs',
+    filters: true,
+    nested: true,
+    load: () => import('../pages/Installs.svelte'),
   },
   {
     path: '/resources',
@@ -101,6 +132,7 @@ export const ROUTES: Route[] = [
   { path: '/people', title: 'People', group: 'Admin', load: () => import('../pages/People.svelte') },
   { path: '/data', title: 'Data', group: 'Admin', load: () => import('../pages/Data.svelte') },
   { path: '/audit', title: 'Audit log', group: 'Admin', load: () => import('../pages/Audit.svelte') },
+  { path: '/start', title: 'Get started', load: () => import('../pages/Start.svelte') },
   { path: '/account', title: 'Account', load: () => import('../pages/Account.svelte') },
 ];
 

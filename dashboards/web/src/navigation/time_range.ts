@@ -1,4 +1,6 @@
-// A stretch of time as it stands in the address: `range=7d`, or `from=…&to=…`. Pure.
+// The period in the URL: `range=7d`, or `from=…&to=…`. Pure.
+
+import { shortTime, wholeSeconds } from '../format/times';
 
 export type TimeRange = { kind: 'relative'; text: string } | { kind: 'absolute'; from: Date; to: Date };
 
@@ -13,7 +15,7 @@ export const RELATIVE_RANGES = [
 
 const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
-/** How long a relative range is; `null` when it cannot be read. */
+/** The length of a relative range in milliseconds. `null` if the text is invalid. */
 export function relativeLength(text: string): number | null {
   const found = /^([1-9]\d{0,3})([mhdw])$/.exec(text);
   return found ? Number(found[1]) * UNITS[found[2]!]! : null;
@@ -27,18 +29,18 @@ export function readRange(query: URLSearchParams): TimeRange {
   return { kind: 'relative', text: relativeLength(text) === null ? DEFAULT_RANGE : text };
 }
 
-/** The default does not stand in the address. */
+/** Leaves out the default range. */
 export function writeRange(range: TimeRange, query: URLSearchParams) {
   for (const key of ['range', 'from', 'to']) query.delete(key);
   if (range.kind === 'absolute') {
-    query.set('from', seconds(range.from));
-    query.set('to', seconds(range.to));
+    query.set('from', wholeSeconds(range.from));
+    query.set('to', wholeSeconds(range.to));
   } else if (range.text !== DEFAULT_RANGE) {
     query.set('range', range.text);
   }
 }
 
-/** From when to when, as the server is asked. */
+/** The start and end of a range, for queries. */
 export function bounds(range: TimeRange, now: Date): { from: Date; to: Date } {
   if (range.kind === 'absolute') return { from: range.from, to: range.to };
   return { from: new Date(now.getTime() - (relativeLength(range.text) ?? 0)), to: now };
@@ -48,15 +50,5 @@ export function rangeLabel(range: TimeRange): string {
   if (range.kind === 'relative') {
     return RELATIVE_RANGES.find((one) => one.text === range.text)?.label ?? `Last ${range.text}`;
   }
-  const format = new Intl.DateTimeFormat(undefined, {
-    month: 'short',
-    day: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-  });
-  return `${format.format(range.from)} – ${format.format(range.to)}`;
-}
-
-function seconds(date: Date): string {
-  return date.toISOString().replace(/\.\d{3}Z$/, 'Z');
+  return `${shortTime(range.from)} – ${shortTime(range.to)}`;
 }

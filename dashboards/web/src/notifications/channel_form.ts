@@ -1,4 +1,4 @@
-// A channel as typed. What is secret goes in and never comes out: an empty field leaves it as it is. Pure.
+// The form of a channel. The API never returns saved secrets; an empty field keeps the saved one. Pure.
 
 import type { Schemas } from '../api/client';
 
@@ -11,9 +11,9 @@ export interface ChannelForm {
   signingKey: string;
   username: string;
   password: string;
-  /** Takes the username, the password and the key to sign with away. */
+  /** Removes the saved user name, password and signing key. */
   forget: boolean;
-  /** With commas or in lines. */
+  /** Separated by commas or line breaks. */
   to: string;
   least: Channel['least_severity'];
   incidents: boolean;
@@ -23,9 +23,9 @@ export interface ChannelForm {
 }
 
 export const KINDS: Record<Channel['kind'], { label: string; url: string }> = {
-  webhook: { label: 'Webhook', url: 'Messages are posted there as JSON, as an Alertmanager posts them.' },
-  alertmanager: { label: 'Alertmanager', url: 'Its root, such as https://alerts.example.com.' },
-  slack: { label: 'Slack, or what takes its webhooks', url: 'The incoming webhook.' },
+  webhook: { label: 'Webhook', url: 'Receives JSON in the format of Alertmanager webhooks.' },
+  alertmanager: { label: 'Alertmanager', url: 'Its base URL, such as https://alerts.example.com.' },
+  slack: { label: 'Slack or compatible', url: 'The URL of the incoming webhook.' },
   email: { label: 'E-mail', url: '' },
 };
 
@@ -47,7 +47,7 @@ export function toForm(channel: Channel | null): ChannelForm {
   };
 }
 
-/** What is said of a channel; of a new one its kind too. */
+/** The body of the request. It contains the kind only for a new channel. */
 export function toChange(form: ChannelForm, isNew: boolean): Schemas['ChannelChange'] {
   const mail = form.kind === 'email';
   const secrets = mail

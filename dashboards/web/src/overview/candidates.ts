@@ -1,18 +1,24 @@
-// What may have got worse: spans, pages, frames of pages, starts and groups of janks, of one version and the one before.
+// Candidates for regressions between two versions: spans, page loads, frames, memory, app starts, traffic and groups of janks.
 
-import { queryTable, valueOf, type Question, type TableAnswer, type TableRow } from '../api/query';
+import { applicable, ignored } from '../api/applicable';
+import { isAborted } from '../api/problem';
+import { queryTable, valueOf, type Question, type TableRow } from '../api/query';
+import { judgedJanks, type JudgedJank } from '../jank/judged';
+import { hoursOfUse, perHour, type HoursOfUse } from '../jank/rates';
 import type { Filters } from '../navigation/filters';
 import { addressOf, comparing, only } from '../navigation/links';
 import type { VersionPair } from '../versions/version_order';
-import { ENOUGH, ENOUGH_SAMPLES } from '../versions/enough';
-import type { Candidate } from './worst_first';
+import { tested } from '../versions/change_tests.svelte';
+import { ENOUGH_SAMPLES } from '../versions/enough';
+import { worstFirst, type Candidate, type Ranked } from './worst_first';
 
-const HOUR_MS = 3_600_000;
+/** A candidate before the active installs are known. */
+type Found = Omit<Candidate, 'active'>;
 
 interface Kind {
   name: string;
   question: Question;
-  /** The measure that says on how much it stands, where the server does not leave out what stands on little. */
+  /** The measure that counts measurements, if not `samples`. */
   samples?: string;
   measure: string;
   shown: string;
@@ -29,7 +35,6 @@ const KINDS: Kind[] = [
       signal: 'spans',
       by: ['name'],
       measures: ['samples', 'installs', 'p75_us'],
-      atLeastSamples: ENOUGH_SAMPLES.ranked,
       order: '-samples',
       limit: 1000,
     },
@@ -46,7 +51,6 @@ const KINDS: Kind[] = [
       signal: 'page_loads',
       by: ['page'],
       measures: ['samples', 'installs', 'total_p75_ms'],
-      atLeastSamples: ENOUGH_SAMPLES.ranked,
       order: '-samples',
       limit: 500,
     },
@@ -63,7 +67,6 @@ const KINDS: Kind[] = [
       signal: 'frame_windows',
       by: ['page'],
       measures: ['samples', 'installs', 'delay_ms_per_minute'],
-      atLeastSamples: ENOUGH_SAMPLES.ranked,
       order: '-samples',
       limit: 500,
     },
@@ -80,7 +83,6 @@ const KINDS: Kind[] = [
       signal: 'metrics',
       by: ['page'],
       measures: ['samples', 'installs', 'p75'],
-      atLeastSamples: ENOUGH_SAMPLES.ranked,
       order: '-samples',
       limit: 500,
       where: { name: 'memory_used_bytes' },
@@ -102,7 +104,42 @@ const KINDS: Kind[] = [
     unit: 'ms',
     least: 10,
     label: ([kind]) => `${kind} start`,
-    href: (_, filters) => addressOf('/resources', filters, { tab: 'starts' }),
+    href: ([kind], filters) => addressOf('/app-starts', filters, kind ? { kind } : {}),
+  },
+  {
+    name: 'Traffic',
+    question: {
+      signal: 'traffic',
+      by: ['source'],
+      measures: ['installs', 'bytes_per_install'],
+      order: '-installs',
+      limit: 100,
+    },
+    // Devices count all traffic. The test has one value per install.
+    samples: 'installs',
+    measure: 'bytes_per_install',
+    shown: 'per install',
+    unit: 'bytes',
+    least: 100_000,
+    label: ([source]) => `Traffic from ${source}`,
+    href: (_, filters) => addressOf('/traffic', filters),
+  },
+  {
+    name: 'Traffic',
+    question: {
+      signal: 'traffic',
+      by: ['source'],
+      measures: ['installs', 'failed_share'],
+      order: '-installs',
+      limit: 100,
+    },
+    samples: 'installs',
+    measure: 'failed_share',
+    shown: 'of requests',
+    unit: 'share',
+    least: 0.001,
+    label: ([source]) => `Failed requests to ${source}`,
+    href: (_, filters) => addressOf('/traffic', filters, { of: 'failed' }),
   },
 ];
 
@@ -115,24 +152,43 @@ const JANKS: Question = {
   where: { not_a_cause: 'false' },
 };
 
-export async function candidates(filters: Filters, pair: VersionPair, signal: AbortSignal): Promise<Candidate[]> {
-  const compared = comparing(filters, pair);
-  const [answers, janks, use] = await Promise.all([
-    Promise.all(KINDS.map((kind) => queryTable(compared, kind.question, signal))),
-    queryTable(compared, JANKS, signal),
-    queryTable(compared, { signal: 'frame_windows', measures: ['duration_ms'] }, signal),
-  ]);
-  return [
-    ...KINDS.flatMap((kind, place) => ofKind(kind, answers[place]!, compared)),
-    ...ofJanks(janks, use.rows[0]?.values[0] ?? 0, use.rows[0]?.base?.[0] ?? 0, compared),
-  ];
+/** The changes between two versions, the worst first. */
+export async function changes(filters: Filters, pair: VersionPair, signal: AbortSignal): Promise<Ranked> {
+  return worstFirst(await candidates(filters, pair, signal));
 }
 
-function ofKind(kind: Kind, answer: TableAnswer, filters: Filters): Candidate[] {
-  const few = (row: TableRow, of: 'values' | 'base') =>
-    kind.samples !== undefined && (valueOf(answer, row, kind.samples, of) ?? 0) < ENOUGH_SAMPLES.ranked;
+async function candidates(filters: Filters, pair: VersionPair, signal: AbortSignal): Promise<Candidate[]> {
+  const compared = comparing(filters, pair);
+  const [found, janks, use, active] = await Promise.all([
+    Promise.all(KINDS.map((kind) => ofKind(kind, compared, signal))),
+    queryTable(compared, JANKS, signal),
+    hoursOfUse(compared, signal),
+    activeIn(compared, signal),
+  ]);
+  const groups = await judgedJanks(compared, janks, use, signal);
+  const all = [...found.flat(), ...groups.map((group) => ofJank(group, use, compared))];
+  return all.map((one) => ({ ...one, active }));
+}
+
+/** The active installs of the version, over the periods that the filters compare. `null`: batches do not name what a filter chooses. */
+async function activeIn(filters: Filters, signal: AbortSignal): Promise<number | null> {
+  if (ignored(filters, 'usage').length > 0) return null;
+  const answer = await queryTable(filters, { signal: 'usage', measures: ['installs'] }, signal);
+  return answer.rows[0]?.values[0] ?? null;
+}
+
+async function ofKind(kind: Kind, compared: Filters, signal: AbortSignal): Promise<Found[]> {
+  const filters = applicable(compared, kind.question.signal);
+  const answer = await queryTable(filters, kind.question, signal);
+  const asked = { ...kind.question, measures: [kind.measure] };
+  // The API does not know in which direction a metric is better. More memory is worse.
+  const measures = answer.measures.map((one) => ({ ...one, better: 'lower' as const }));
+  const tests = await tested(filters, asked, { ...answer, measures }, signal).catch(unlessAborted);
+  const samples = kind.samples ?? 'samples';
+  const isFew = (row: TableRow, of: 'values' | 'base') =>
+    (valueOf(answer, row, samples, of) ?? 0) < ENOUGH_SAMPLES.ranked;
   return answer.rows
-    .filter((row) => row.keys[0] !== '' && !few(row, 'values') && !few(row, 'base'))
+    .filter((row) => row.keys[0] !== '')
     .map((row) => ({
       kind: kind.name,
       name: kind.label(row.keys),
@@ -141,31 +197,33 @@ function ofKind(kind: Kind, answer: TableAnswer, filters: Filters): Candidate[] 
       value: valueOf(answer, row, kind.measure),
       base: valueOf(answer, row, kind.measure, 'base'),
       installs: valueOf(answer, row, 'installs') ?? 0,
-      baseInstalls: valueOf(answer, row, 'installs', 'base') ?? 0,
-      enough: 0,
+      few: isFew(row, 'values') || isFew(row, 'base'),
+      significant: tests?.get(JSON.stringify(row.keys))?.get(kind.measure) ?? null,
       least: kind.least,
-      href: kind.href(row.keys, filters),
+      href: kind.href(row.keys, compared),
     }));
 }
 
-/** Janks per hour of use: a version that is used more has more of them. */
-function ofJanks(answer: TableAnswer, useMs: number, baseUseMs: number, filters: Filters): Candidate[] {
-  const rate = (count: number, ms: number) => (ms > 0 ? (count * HOUR_MS) / ms : null);
-  return answer.rows.map((row) => {
-    const [count, baseCount] = [valueOf(answer, row, 'count') ?? 0, valueOf(answer, row, 'count', 'base') ?? 0];
-    return {
-      kind: 'Jank',
-      name: row.keys[1] || 'Stacks without a name',
-      measure: 'per hour',
-      unit: 'per_hour',
-      value: rate(count, useMs),
-      base: rate(baseCount, baseUseMs),
-      installs: valueOf(answer, row, 'installs') ?? 0,
-      baseInstalls: valueOf(answer, row, 'installs', 'base') ?? 0,
-      enough: ENOUGH.janks,
-      mayBeNew: true,
-      least: 0,
-      href: addressOf(`/jank/${row.keys[0]!}`, filters),
-    };
-  });
+/** A change whose test failed is not ranked. */
+function unlessAborted(error: unknown): null {
+  if (isAborted(error)) throw error;
+  return null;
+}
+
+/** Compares janks per hour of use, because a version with more use has more janks. */
+function ofJank(group: JudgedJank, use: HoursOfUse, filters: Filters): Found {
+  return {
+    kind: 'Jank',
+    name: group.title || 'Stacks without a name',
+    measure: 'per hour',
+    unit: 'per_hour',
+    value: perHour(group.count, use.hours),
+    base: perHour(group.baseCount, use.baseHours),
+    installs: group.installs,
+    few: group.few,
+    significant: group.significant,
+    isNew: group.isNew,
+    least: 0,
+    href: addressOf(`/jank/${group.id}`, filters),
+  };
 }

@@ -1,16 +1,21 @@
-// What stands at the top of the overview. Pure.
+// The cards at the top of the overview. Pure.
 
-import type { Health } from './health';
+import type { Rate } from '../versions/rate_test';
+import type { Health, HealthSignal } from './health';
 
 export interface CardDefinition {
   label: string;
   unit: string;
   better: 'lower' | 'higher' | 'none';
   value: (health: Health, version: string) => number | null;
-  /** On how many samples it stands; below `MIN_SAMPLES` no change is claimed. */
+  /** The number of samples. Below `MIN_SAMPLES`, the card claims no change. */
   samples: (health: Health, version: string) => number;
-  /** How many of what is counted; when there are fewer than `MIN_CASES` in either version, no change is claimed. */
+  /** The number of counted cases, such as ANRs. With fewer than `MIN_CASES` in both versions, the card claims no change. */
   cases?: (health: Health, version: string) => number;
+  /** The numbers with the installs that are affected. The card shows their share of all installs of the version. */
+  affected?: HealthSignal;
+  /** The measure that the server tests, or the rate that the browser tests. Counts have no test. */
+  tested?: [HealthSignal, string] | ((health: Health, version: string) => Rate);
   page: string;
   parameters?: Record<string, string>;
   hint: string;
@@ -48,6 +53,12 @@ export const CARDS: CardDefinition[] = [
     better: 'lower',
     value: (health, version) => ratio(health.get('janks', 'count', version), hours(health, version)),
     samples: (health, version) => health.get('janks', 'count', version) ?? 0,
+    affected: 'janks',
+    tested: (health, version) => ({
+      count: health.get('janks', 'count', version) ?? 0,
+      installs: health.get('janks', 'installs', version) ?? 0,
+      exposure: hours(health, version),
+    }),
     page: '/jank',
     hint: 'hours in which frames were watched',
   },
@@ -59,8 +70,14 @@ export const CARDS: CardDefinition[] = [
       ratio(health.get('anrs', 'sessions', version), health.get('usage', 'sessions', version)),
     samples: (health, version) => health.get('usage', 'sessions', version) ?? 0,
     cases: (health, version) => health.get('anrs', 'sessions', version) ?? 0,
-    page: '/jank',
-    parameters: { kind: 'anr' },
+    affected: 'anrs',
+    tested: (health, version) => ({
+      count: health.get('anrs', 'sessions', version) ?? 0,
+      installs: health.get('anrs', 'installs', version) ?? 0,
+      exposure: health.get('usage', 'sessions', version) ?? 0,
+    }),
+    page: '/hangs',
+    parameters: { hangs: 'anr' },
     hint: 'stalls over 5 s',
   },
   {
@@ -69,6 +86,7 @@ export const CARDS: CardDefinition[] = [
     better: 'lower',
     value: (health, version) => health.get('frames', 'slow_share', version),
     samples: (health, version) => health.get('frames', 'frames_drawn', version) ?? 0,
+    tested: ['frames', 'slow_share'],
     page: '/frames',
     hint: 'over the budget of the screen',
   },
@@ -80,6 +98,7 @@ export const CARDS: CardDefinition[] = [
     samples: (health, version) => health.get('frames', 'frames_drawn', version) ?? 0,
     cases: (health, version) =>
       (health.get('frames', 'frozen_share', version) ?? 0) * (health.get('frames', 'frames_drawn', version) ?? 0),
+    tested: ['frames', 'frozen_share'],
     page: '/frames',
     parameters: { measure: 'frozen_share' },
     hint: 'over 700 ms',
@@ -90,6 +109,7 @@ export const CARDS: CardDefinition[] = [
     better: 'lower',
     value: (health, version) => health.get('loads', 'total_p75_ms', version),
     samples: (health, version) => health.get('loads', 'count', version) ?? 0,
+    tested: ['loads', 'total_p75_ms'],
     page: '/page-loads',
     hint: 'from opened to drawn',
   },
@@ -99,8 +119,8 @@ export const CARDS: CardDefinition[] = [
     better: 'lower',
     value: (health, version) => health.get('starts', 'p50_ms', version),
     samples: (health, version) => health.get('starts', 'count', version) ?? 0,
-    page: '/resources',
-    parameters: { tab: 'starts' },
+    tested: ['starts', 'p50_ms'],
+    page: '/app-starts',
     hint: 'half start faster',
   },
   {
@@ -109,8 +129,8 @@ export const CARDS: CardDefinition[] = [
     better: 'lower',
     value: (health, version) => health.get('starts', 'p75_ms', version),
     samples: (health, version) => health.get('starts', 'count', version) ?? 0,
-    page: '/resources',
-    parameters: { tab: 'starts' },
+    tested: ['starts', 'p75_ms'],
+    page: '/app-starts',
     hint: 'three of four start faster',
   },
   {
@@ -121,6 +141,7 @@ export const CARDS: CardDefinition[] = [
     samples: (health, version) => health.get('spans', 'count', version) ?? 0,
     cases: (health, version) =>
       (health.get('spans', 'error_share', version) ?? 0) * (health.get('spans', 'count', version) ?? 0),
+    tested: ['spans', 'error_share'],
     page: '/spans',
     hint: 'of all spans',
   },

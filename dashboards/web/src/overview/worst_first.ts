@@ -1,21 +1,21 @@
-// What got worse from one version to the next, the worst first. Pure.
+// Ranks changes between two versions, the worst first. Pure.
 
-export interface Candidate {
+import { changeOf, relativeChange, type Evidence } from '../versions/change';
+
+export interface Candidate extends Evidence {
   kind: string;
   name: string;
-  /** What was measured, such as "p75". */
+  /** The measure, such as "p75". */
   measure: string;
   unit: string;
   value: number | null;
   base: number | null;
-  /** On how many installs each stands: counts are scaled up by sample rates, installs are not. */
   installs: number;
-  baseInstalls: number;
-  /** Installs that are enough of this kind, on either side; none where the server left out what stands on little. */
-  enough: number;
-  /** What was not there before is a regression too. */
-  mayBeNew?: boolean;
-  /** Changes below this are none, in the unit of the measure. */
+  /** The active installs of the version. `null`: unknown. */
+  active: number | null;
+  /** Whether the base version never had it. */
+  isNew?: boolean;
+  /** Smaller changes do not count. In the unit of the measure. */
   least: number;
   href: string;
 }
@@ -23,38 +23,33 @@ export interface Candidate {
 export interface Regression extends Candidate {
   value: number;
   base: number;
-  /** 0.25 is a quarter more; infinite when it is new. */
+  /** 0.25 is a quarter more. Infinite if the candidate is new. */
   change: number;
 }
 
-/** Relative changes below this are noise of sampling. */
-export const LEAST_CHANGE = 0.05;
+export interface Ranked {
+  worse: Regression[];
+  better: Regression[];
+  tooFew: number;
+  /** Changes of five percent and more that chance explains. */
+  byChance: number;
+}
 
-/** All candidates are "lower is better". Those with few installs are counted apart, never shown as regressions. */
-export function worstFirst(candidates: Candidate[]): { worse: Regression[]; better: Regression[]; tooFew: number } {
-  const compared: Regression[] = [];
-  let tooFew = 0;
+/** Lower is better for all candidates. Counts those with few samples or within chance, but does not rank them. */
+export function worstFirst(candidates: Candidate[]): Ranked {
+  const ranked: Ranked = { worse: [], better: [], tooFew: 0, byChance: 0 };
   for (const one of candidates) {
-    if (one.value === null || one.base === null) continue;
-    if (one.base <= 0) {
-      if (!one.mayBeNew || one.value <= 0) continue;
-      if (one.installs < one.enough) tooFew += 1;
-      else compared.push({ ...one, value: one.value, base: 0, change: Infinity });
-      continue;
-    }
-    if (one.installs < one.enough || one.baseInstalls < one.enough) {
-      tooFew += 1;
-      continue;
-    }
-    const change = (one.value - one.base) / one.base;
-    if (Math.abs(change) < LEAST_CHANGE || Math.abs(one.value - one.base) < one.least) continue;
-    compared.push({ ...one, value: one.value, base: one.base, change });
+    const { value, base } = one;
+    if (value === null || base === null) continue;
+    const change = changeOf(value, base, 'lower', one.unit, one);
+    if (change?.verdict === 'few') ranked.tooFew += 1;
+    if (Math.abs(value - base) < one.least) continue;
+    if (change?.verdict === 'unclear') ranked.byChance += 1;
+    const regression = { ...one, value, base, change: relativeChange(value, base) };
+    if (change?.verdict === 'worse') ranked.worse.push(regression);
+    if (change?.verdict === 'better') ranked.better.push(regression);
   }
-  return {
-    worse: compared
-      .filter((one) => one.change > 0)
-      .toSorted((a, b) => (a.change === b.change ? b.installs - a.installs : b.change - a.change)),
-    better: compared.filter((one) => one.change < 0).toSorted((a, b) => a.change - b.change),
-    tooFew,
-  };
+  ranked.worse.sort((a, b) => (a.change === b.change ? b.installs - a.installs : b.change - a.change));
+  ranked.better.sort((a, b) => a.change - b.change);
+  return ranked;
 }

@@ -1,11 +1,11 @@
-// The API tokens that a person made and that still work. Pure.
+// The active API tokens that a person made. Pure.
 
 import type { Schemas } from '../api/client';
 import { hasEnded } from '../keys/key_state';
 
 type Token = Pick<Schemas['ApiToken'], 'made_by' | 'revoked_at' | 'expires_at'>;
 
-/** By the person's e-mail address. */
+/** `email` identifies the person. */
 export function countActive(tokens: Token[], email: string, now: number): number {
   return tokens.filter((token) => token.made_by === email && !hasEnded(token, now)).length;
 }

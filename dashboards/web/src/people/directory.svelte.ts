@@ -1,9 +1,9 @@
-// Everybody there is, for admins of the installation: names to show instead of ids.
+// All users, for admins of the installation, so that pages show addresses instead of ids.
 
 import { api, ask, type Schemas } from '../api/client';
 import { session } from '../api/session.svelte';
 
-/** More pages than this are not read: ids are shown for the rest. */
+/** The maximum number of pages to read. Users on later pages are shown by id. */
 const MOST_PAGES = 20;
 
 export async function everybody(signal?: AbortSignal): Promise<Schemas['User'][]> {
@@ -19,11 +19,11 @@ export async function everybody(signal?: AbortSignal): Promise<Schemas['User'][]
   return people;
 }
 
-/** `user:<id>` as an address where it is known; other actors as they are. */
+/** The e-mail address for `user:<id>`, if it is known. Returns other actors unchanged. */
 export function actorName(actor: string, people: Schemas['User'][]): string {
   const id = /^user:(.+)$/.exec(actor)?.[1];
   if (id === undefined) return actor;
   if (id === session.me?.id) return session.me.email;
-  // The end of an id tells people apart; the beginning is the time they were made.
+  // The beginning of an id is its time of creation, so only the end distinguishes users.
   return people.find((one) => one.id === id)?.email ?? `user …${id.slice(-8)}`;
 }

@@ -1,6 +1,6 @@
-// Whether a metric grows the longer an app runs, as memory does that is never given back. Pure.
+// Whether a metric grows the longer an app runs, as leaked memory does. Pure.
 
-/** As the API names them, in order. */
+/** The names of the API, in order. */
 export const UPTIMES = ['under_1m', '1m_5m', '5m_15m', '15m_1h', 'over_1h'];
 
 export const UPTIME_LABELS: Record<string, string> = {
@@ -14,7 +14,7 @@ export const UPTIME_LABELS: Record<string, string> = {
 export interface UptimePoint {
   uptime: string;
   value: number | null;
-  /** How many samples it stands on, and of how many installs. */
+  /** The numbers of samples and installs behind the value. */
   count: number;
   installs: number;
 }
@@ -24,20 +24,20 @@ export interface Growth {
   rise: number;
   from: string;
   to: string;
-  /** It rises from bucket to bucket, and enough to look into. */
+  /** Whether it rises from bucket to bucket, and by enough to investigate. */
   isLeak: boolean;
 }
 
-/** Fewer samples than this are no ground for a suspicion. */
+/** Buckets with fewer samples are ignored. */
 const FEWEST_SAMPLES = 30;
-/** One install with a long run is an anecdote. */
+/** Buckets with fewer installs are ignored, because a single long run proves nothing. */
 const FEWEST_INSTALLS = 5;
 const LEAST_BUCKETS = 3;
 const LEAST_RISE = 0.1;
-/** A bucket may lie this much below the one before and still be part of a rise. */
+/** A bucket may be this much below the previous one and still be part of a rise. */
 const SLACK = 0.02;
 
-/** `null` when there are not enough buckets to say anything. */
+/** `null` with too few buckets. */
 export function growth(points: UptimePoint[]): Growth | null {
   const used = UPTIMES.flatMap((uptime) => points.filter((point) => point.uptime === uptime)).filter(
     (point): point is UptimePoint & { value: number } =>
@@ -51,7 +51,7 @@ export function growth(points: UptimePoint[]): Growth | null {
   return { rise, from: first.uptime, to: last.uptime, isLeak };
 }
 
-/** Only what is used up can leak: a battery that falls or frames that rise are something else. */
+/** Only resources can leak. A falling battery or a rising frame rate is something else. */
 export function canLeak(metric: string): boolean {
   return (
     /memory|heap|threads|objects|files|handles|native|graphics/.test(metric) && !/free|limit|share|percent/.test(metric)

@@ -1,4 +1,4 @@
-// What a project scrubs, as fields of a form. Pure.
+// The form of the scrubbing rules. Pure.
 
 import type { Schemas } from '../api/client';
 
@@ -9,12 +9,12 @@ export const MOST_RULES = 20;
 export interface ScrubbingFields {
   builtIn: boolean;
   rules: { name: string; pattern: string }[];
-  /** One name a line. */
+  /** One name per line. */
   secret: string;
   plain: string;
 }
 
-/** What the built-in rules find, and what a text has instead. */
+/** What the built-in rules find, and the replacement. */
 export const BUILT_IN: [found: string, instead: string][] = [
   ['Query strings of URLs', '?[query]'],
   ['User names and passwords in URLs', '[user]'],
@@ -34,7 +34,7 @@ export function fieldsOf({ built_in, rules, secret_attributes, plain_attributes 
   };
 }
 
-/** Rules without name and pattern are left out. */
+/** Leaves out empty rules. */
 export function documentOf({ builtIn, rules, secret, plain }: ScrubbingFields): Document {
   return {
     built_in: builtIn,
@@ -46,7 +46,7 @@ export function documentOf({ builtIn, rules, secret, plain }: ScrubbingFields): 
   };
 }
 
-/** Documents with the same text do the same. */
+/** A canonical text, equal for documents with the same effect. */
 export function textOf(document: Document): string {
   return JSON.stringify(documentOf(fieldsOf(document)));
 }
@@ -55,7 +55,7 @@ function names(lines: string): string[] {
   return [...new Set(lines.split('\n').map((line) => line.trim()))].filter(Boolean);
 }
 
-/** Attributes in both lists. The server refuses such a document. */
+/** Attributes in both lists. The server rejects such a document. */
 export function inBothLists({ secret_attributes, plain_attributes }: Document): string[] {
   const plain = new Set(plain_attributes.map((name) => name.toLowerCase()));
   return secret_attributes.filter((name) => plain.has(name.toLowerCase()));
@@ -78,7 +78,7 @@ const PLACES: Record<string, string> = {
   user_id: 'User id',
 };
 
-/** Where a text was found. */
+/** The place of a text, such as `Span name`. */
 export function placeText({ place, attribute }: Pick<Schemas['ScrubbedText'], 'place' | 'attribute'>): string {
   const text = PLACES[place] ?? place.replaceAll('_', ' ');
   return attribute ? `${text} ${attribute}` : text;

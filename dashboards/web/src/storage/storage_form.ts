@@ -1,5 +1,6 @@
-// How long rows are kept and how much room they may take, as fields of a form. Pure.
+// The form of retention and quota. Pure.
 
+import { decimal, grouped } from '../format/units';
 import type { Schemas } from '../api/client';
 
 type KeepDays = Schemas['KeepDays'];
@@ -13,7 +14,7 @@ export const KEPT: { id: Kept; label: string }[] = [
 const MOST_DAYS = 36_500;
 const GB = 1e9;
 
-/** What is typed into the fields. */
+/** As typed. */
 export type StorageFields = Record<Kept | 'gigabytes', string>;
 
 export function fieldsOf({ keep, disk_bytes }: Pick<Schemas['Storage'], 'keep' | 'disk_bytes'>): StorageFields {
@@ -28,8 +29,7 @@ export function fieldsOf({ keep, disk_bytes }: Pick<Schemas['Storage'], 'keep' |
 
 /** Exact to the byte, without an exponent. */
 export function gigabytesText(bytes: number): string {
-  const text = (bytes / GB).toFixed(9);
-  return text.replace(/\.?0+$/, '');
+  return decimal(bytes / GB, 9);
 }
 
 /** A request body. A quota that was not edited keeps its exact number of bytes. */
@@ -46,16 +46,16 @@ export function storageOf(fields: StorageFields, known: Schemas['Storage']): Sch
 }
 
 export function daysText(days: number): string {
-  if (days === 0) return 'for ever';
-  return days === 1 ? '1 day' : `${days.toLocaleString('en-US')} days`;
+  if (days === 0) return 'forever';
+  return days === 1 ? '1 day' : `${grouped(days)} days`;
 }
 
-/** What is wrong with a number of days; only admins of the installation keep rows for longer than the installation does. */
+/** The fault of a number of days. Only admins of the installation may exceed the retention of the installation. */
 export function daysFault(text: string, ofInstallation: number | null | undefined, isOperator: boolean): string {
   if (text.trim() === '') return '';
   const days = Number(text);
   if (!/^\d+$/.test(text.trim())) return 'Enter a whole number of days, or leave the field empty.';
-  if (days > MOST_DAYS) return `Enter at most ${MOST_DAYS.toLocaleString('en-US')} days, or 0 for ever.`;
+  if (days > MOST_DAYS) return `Enter at most ${grouped(MOST_DAYS)} days, or 0 for no limit.`;
   const isLonger = ofInstallation != null && ofInstallation !== 0 && (days === 0 || days > ofInstallation);
   if (isLonger && !isOperator)
     return `Only admins of the installation can keep rows for longer than ${daysText(ofInstallation)}.`;

@@ -1,4 +1,4 @@
-// The builds whose symbols a stack lacks, and how they are called. Pure.
+// The builds whose symbols a stack lacks, with their names. Pure.
 
 import type { Schemas } from '../api/client';
 
@@ -18,7 +18,7 @@ export interface LackedBuild {
   isWrong: boolean;
 }
 
-/** As the server writes ids: in lower case, without dashes. */
+/** An id in the notation of the server: in lower case, without dashes. */
 export function plainId(id: string): string {
   return id.replaceAll('-', '').toLowerCase();
 }
@@ -52,12 +52,12 @@ export function lackedBuilds({ frames, missing, mismatched }: Lacking): LackedBu
   return [...new Set([...mismatched, ...missing])].map(build);
 }
 
-/** Long ids differ in their first characters. */
+/** Shortens long ids. Their first characters differ. */
 export function shortId(id: string): string {
   return id.length > 16 ? `${id.slice(0, 12)}…` : id;
 }
 
-/** Each build once, of the stacks of one event. */
+/** Merges the stacks of one event, so that each build is listed once. */
 export function together(stacks: Lacking[]): Lacking {
   return {
     frames: stacks.flatMap(({ frames }) => frames),

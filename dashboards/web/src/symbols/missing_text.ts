@@ -1,4 +1,4 @@
-// Missing symbols and symbol files in words. Pure.
+// Describes missing symbols and symbol files. Pure.
 
 import type { Schemas } from '../api/client';
 
@@ -13,7 +13,7 @@ export const STATES: Record<Schemas['SymbolState'], { text: string; kind: string
   complete: { text: 'complete', kind: 'good', about: 'The uploaded file has functions and lines.' },
 };
 
-/** The versions that wait most. */
+/** The versions with stacks that need the symbols. */
 export function versionsText(versions: Schemas['VersionCount'][]): string {
   return versions.map((one) => one.app_version || '(no version)').join(', ');
 }
@@ -36,7 +36,7 @@ export function kindText(builds: Schemas['SymbolBuild'][]): string {
   return [...formats, ...archs].join(', ');
 }
 
-/** What the file cannot tell; empty if it has functions and lines. */
+/** What the file lacks. Empty if it has functions and lines. */
 export function lacksText(builds: Schemas['SymbolBuild'][]): string {
   if (builds.length === 0 || builds.every(({ has_functions }) => !has_functions)) return 'no functions';
   return builds.some(({ has_lines }) => has_lines) ? '' : 'no lines';

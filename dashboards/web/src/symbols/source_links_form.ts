@@ -1,4 +1,4 @@
-// How frames link to source lines, as fields of a form. Pure.
+// The form of the source links. Pure.
 
 import type { Schemas } from '../api/client';
 
@@ -13,7 +13,7 @@ export const EXAMPLES: { name: string; template: string }[] = [
   { name: 'Bitbucket', template: 'https://bitbucket.org/acme/shop/src/v{version}/{path}#lines-{line}' },
 ];
 
-/** Rules without a prefix and a replacement are left out. */
+/** Leaves out empty rules. */
 export function documentOf({ template, rules }: Links): Links {
   return {
     template: template.trim(),
@@ -30,7 +30,7 @@ export function fieldsOf(links: Links): Links {
 
 const PLACEHOLDERS = ['{path}', '{line}', '{version}', '{build}'];
 
-/** What is wrong with a template; the server says what else is. */
+/** The fault of a template, as far as the browser can check. The server checks the rest. */
 export function templateFault(template: string): string {
   const text = template.trim();
   if (text === '') return '';

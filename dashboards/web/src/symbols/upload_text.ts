@@ -13,7 +13,8 @@ export function recipes(server: string, project: string): Recipe[] {
     {
       id: 'unjank',
       title: 'unjank',
-      about: 'The program of the server. It finds symbol files in folders and sends what the server does not have.',
+      about:
+        'The program of the server. It finds symbol files in folders, and uploads those that the server does not have.',
       text: [
         `export UNJANK_URL=${server} UNJANK_TOKEN=… UNJANK_PROJECT=${project}`,
         'unjank symbols upload app/build/outputs/mapping/release/mapping.txt',

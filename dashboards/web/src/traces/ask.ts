@@ -12,14 +12,16 @@ export interface Search {
   /** A part of the name, in any case. */
   find?: string;
   atLeastUs?: number;
-  order: '-start' | '-duration_us';
+  order?: '-start' | '-duration_us';
+  /** Finds spans with about this duration. Replaces the order. At most 20. */
+  nearUs?: number;
   limit: number;
 }
 
-/** Spans that the server gives at a time. */
+/** The most spans in one response. */
 const PAGE = 500;
 
-/** As many spans as are asked for, page by page. */
+/** Loads up to `search.limit` spans, page by page. */
 export async function askSpans(filters: Filters, search: Search, signal: AbortSignal): Promise<SpanList> {
   const { from, to } = bounds(filters.range, new Date());
   const path = { project: filters.project };
@@ -28,7 +30,8 @@ export async function askSpans(filters: Filters, search: Search, signal: AbortSi
     ...search.where,
     from: from.toISOString(),
     to: to.toISOString(),
-    order: search.order,
+    order: search.nearUs ? undefined : search.order,
+    near_us: search.nearUs ? Math.round(search.nearUs) : undefined,
     'contains.name': search.find || undefined,
     at_least_us: search.atLeastUs || undefined,
   };
@@ -48,7 +51,7 @@ export function askTrace(project: string, trace: string, signal: AbortSignal): P
   return ask(api.GET('/api/v1/projects/{project}/traces/{trace}', { params: { path }, signal }));
 }
 
-/** The trace as Perfetto and chrome://tracing open it. */
+/** The trace in the format of Perfetto and chrome://tracing. */
 export function askChromeFile(project: string, trace: string): Promise<string> {
   const path = { project, trace };
   return ask<unknown>(

@@ -1,4 +1,4 @@
-// Where the spans of a trace stand in a waterfall: a lane a thread, nested spans below what they ran in. Pure: the canvas only paints.
+// Computes the positions of spans in a waterfall: a lane per thread, nested spans below their parents. Pure: the canvas only paints.
 
 export interface TimedSpan {
   span_id: string;
@@ -14,24 +14,24 @@ export interface Bar<S extends TimedSpan> {
   /** Microseconds since the beginning of the trace. */
   start: number;
   end: number;
-  /** Among all rows of the waterfall, its lane's heading included. */
+  /** The row in the whole waterfall. Headings of lanes count as rows. */
   row: number;
   parent: Bar<S> | null;
   children: Bar<S>[];
-  /** Not covered by its children on the same thread. */
+  /** The time that no child on the same thread covers. */
   selfUs: number;
-  /** In the tree of callers, whatever the thread. */
+  /** The depth in the call tree, across threads. */
   depth: number;
 }
 
 export interface Lane {
   thread: string;
   isMain: boolean;
-  /** The row of its heading; its spans begin one below. */
+  /** The row of its heading. Its spans begin in the next row. */
   row: number;
   rows: number;
   spans: number;
-  /** Time in which something ran, whatever was nested. */
+  /** The time in which at least one span ran. */
   busyUs: number;
 }
 
@@ -42,14 +42,15 @@ export interface Waterfall<S extends TimedSpan> {
   durationUs: number;
 }
 
-/** Microseconds since the epoch of a time of the API, which has more digits than a `Date` keeps. */
+/** A time of the API in microseconds since the epoch. A `Date` keeps only milliseconds. */
 export function micros(time: string): number {
   const fraction = /\.(\d+)/.exec(time)?.[1] ?? '';
   const seconds = Math.floor(new Date(time).getTime() / 1000);
   return seconds * 1e6 + Number(fraction.padEnd(6, '0').slice(0, 6));
 }
 
-export function layOut<S extends TimedSpan>(spans: S[]): Waterfall<S> {
+/** With `isStacked`, each span has its own row, with room for its name. */
+export function layOut<S extends TimedSpan>(spans: S[], isStacked = false): Waterfall<S> {
   const first = spans.reduce((least, span) => Math.min(least, micros(span.start)), Infinity);
   const bars = spans
     .map<Bar<S>>((span) => {
@@ -59,7 +60,7 @@ export function layOut<S extends TimedSpan>(spans: S[]): Waterfall<S> {
     })
     .toSorted((a, b) => a.start - b.start || b.end - a.end);
   connect(bars);
-  const lanes = byThread(bars);
+  const lanes = byThread(bars, isStacked);
   return {
     bars,
     lanes,
@@ -83,13 +84,13 @@ function connect<S extends TimedSpan>(bars: Bar<S>[]) {
   }
 }
 
-/** A device that sends a circle of parents is not followed around it. */
+/** Detects cycles of parents, which a faulty device may send. */
 function isBelow<S extends TimedSpan>(bar: Bar<S>, above: Bar<S>): boolean {
   for (let at: Bar<S> | null = bar; at; at = at.parent) if (at === above) return true;
   return false;
 }
 
-/** How much of the time from `start` to `end` any of the bars takes; they come in order of their start. */
+/** The time between `start` and `end` that at least one bar covers. Bars are in order of their start. */
 function covered<S extends TimedSpan>(bars: Bar<S>[], start: number, end: number): number {
   let sum = 0;
   let reached = start;
@@ -103,8 +104,8 @@ function covered<S extends TimedSpan>(bars: Bar<S>[], start: number, end: number
   return sum;
 }
 
-/** The main thread first, then whoever began first. Gives each bar its row. */
-function byThread<S extends TimedSpan>(bars: Bar<S>[]): Lane[] {
+/** Gives each bar its row: the main thread first, then threads by the start of their first span. */
+function byThread<S extends TimedSpan>(bars: Bar<S>[], isStacked: boolean): Lane[] {
   const threads = new Map<string, Bar<S>[]>();
   for (const bar of bars) {
     const found = threads.get(bar.span.thread);
@@ -116,11 +117,12 @@ function byThread<S extends TimedSpan>(bars: Bar<S>[]): Lane[] {
   let next = 0;
   return sorted.map(([thread, own]) => {
     const row = next;
-    // When each row is free again: a span goes below what still runs, and below its parent at any rate.
+    // The time at which each row is free. A span goes below running spans, and always below its parent.
     const free: number[] = [];
     for (const bar of own) {
       let place =
         bar.parent && bar.parent.span.thread === thread && bar.parent.end > bar.start ? bar.parent.row - row : 0;
+      if (isStacked) place = free.length;
       while ((free[place] ?? 0) > bar.start) place += 1;
       free[place] = bar.end;
       bar.row = row + 1 + place;
@@ -131,7 +133,7 @@ function byThread<S extends TimedSpan>(bars: Bar<S>[]): Lane[] {
   });
 }
 
-/** The bar next to one, for the keyboard: its caller, what it called, or its neighbour on the thread. */
+/** The bar that an arrow key moves to: the caller, the first callee, or the previous or next bar. */
 export function neighbour<S extends TimedSpan>(bars: Bar<S>[], from: Bar<S>, key: string): Bar<S> | undefined {
   if (key === 'ArrowUp') return from.parent ?? undefined;
   if (key === 'ArrowDown') return from.children[0];
@@ -139,7 +141,7 @@ export function neighbour<S extends TimedSpan>(bars: Bar<S>[], from: Bar<S>, key
   return bars[bars.indexOf(from) + step];
 }
 
-/** Callers before what they called, for the table. */
+/** Callers before their callees, for the table. */
 export function asTree<S extends TimedSpan>(bars: Bar<S>[]): Bar<S>[] {
   const rows: Bar<S>[] = [];
   const open = bars.filter((bar) => bar.parent === null).toReversed();
@@ -150,7 +152,24 @@ export function asTree<S extends TimedSpan>(bars: Bar<S>[]): Bar<S>[] {
   return rows;
 }
 
-/** Round steps for the marks of an axis, about `most` of them. */
+/** The position of a bar's name, in pixels: inside the bar or in free space beside it. `null`: no room. */
+export function labelPlace(
+  bar: { left: number; right: number },
+  name: number,
+  free: { left: number; right: number },
+): { at: number; room: number; isInside: boolean } | null {
+  const gap = 5;
+  const inside = Math.max(bar.left, 0) + gap;
+  const within = Math.min(bar.right, free.right) - inside - gap;
+  if (within >= name) return { at: inside, room: within, isInside: true };
+  const after = free.right - bar.right - 2 * gap;
+  if (after >= name) return { at: bar.right + gap, room: after, isInside: false };
+  const before = bar.left - free.left - 2 * gap;
+  if (before >= name) return { at: bar.left - gap - name, room: before, isInside: false };
+  return within >= 18 ? { at: inside, room: within, isInside: true } : null;
+}
+
+/** Axis ticks at round steps, about `most` of them. */
 export function ticks(from: number, to: number, most: number): number[] {
   const raw = (to - from) / Math.max(1, most);
   const power = 10 ** Math.floor(Math.log10(raw));

@@ -1,28 +1,29 @@
-// Days of traffic: natural days of the device, as the API writes them. Pure.
+// Days of traffic: calendar days of the device, in the format of the API. Pure.
 
+import { utcDay } from '../format/times';
 import type { Filters } from '../navigation/filters';
 
 const DAY_MS = 86_400_000;
 
-/** Every day from the first to the last, so that a day without traffic is a gap and not left out. */
+/** Every day from the first to the last, so that charts show days without traffic as gaps. */
 export function everyDay(days: string[]): string[] {
   const sorted = days.filter((day) => /^\d{4}-\d\d-\d\d$/.test(day)).toSorted();
   const [first, last] = [sorted[0], sorted.at(-1)];
   if (!first || !last) return [];
   const found: string[] = [];
   for (let at = Date.parse(first); at <= Date.parse(last) && found.length < 400; at += DAY_MS) {
-    found.push(new Date(at).toISOString().slice(0, 10));
+    found.push(utcDay(at));
   }
   return found;
 }
 
-/** The same filters, of one day. */
+/** The filters narrowed to one day. */
 export function onDay(filters: Filters, day: string): Filters {
   const from = new Date(`${day}T00:00:00Z`);
   return { ...filters, baseVersion: '', range: { kind: 'absolute', from, to: new Date(from.getTime() + DAY_MS) } };
 }
 
-/** Parts by category: a line for each name, the largest first, with what is beyond `most` together. */
+/** Values by name and category. The largest names come first, and names beyond `most` are merged. */
 export function stack(
   parts: { category: string; name: string; value: number }[],
   categories: string[],

@@ -1,8 +1,8 @@
-// Where a page compares two versions, some charts show both beside each other. Pure.
+// The versions of charts that show both sides of a comparison. Pure.
 
 import type { Filters } from '../navigation/filters';
 
-/** The versions that are looked at and their base, as a question wants them; nothing when all versions are shown anyway. */
+/** The chosen versions and their base, as a filter. `undefined` without a comparison or with all versions. */
 export function bothVersions({ chosen, baseVersion }: Filters): { app_version: string[] } | undefined {
   if (!chosen.app_version || !baseVersion) return undefined;
   return { app_version: [...new Set([...chosen.app_version, baseVersion])] };

@@ -1,7 +1,19 @@
-// On how many installs a comparison must stand. Counts are scaled up by sample rates, installs are not: they tell how many were measured.
+// How much data a comparison needs. Sample rates scale up counts, but not installs and samples. Pure.
 
-/** For percentiles and shares, and for the number of one jank, on either side. */
+import { valueOf, type TableAnswer, type TableRow } from '../api/query';
+
+/** Installs on each side: for percentiles and shares, and for the count of one jank. */
 export const ENOUGH = { measured: 20, janks: 8 };
 
-/** How many single measurements, on either side, a percentile must stand on before its change is said, and before it ranks. */
-export const ENOUGH_SAMPLES = { said: 30, ranked: 50 };
+/** Samples that a percentile needs on each side: to show its change, and to rank its change. */
+export const ENOUGH_SAMPLES = { shown: 30, ranked: 50 };
+
+/** Whether a row has too few measurements on one side to judge a change. */
+export function isFew(answer: TableAnswer, row: TableRow): boolean {
+  const isBelow = (measure: string, least: number) =>
+    (['values', 'base'] as const).some((side) => (valueOf(answer, row, measure, side) ?? 0) < least);
+  const measures = answer.measures.map((one) => one.name);
+  const installs = answer.signal === 'janks' ? ENOUGH.janks : ENOUGH.measured;
+  if (measures.includes('installs') && isBelow('installs', installs)) return true;
+  return measures.includes('samples') && isBelow('samples', ENOUGH_SAMPLES.shown);
+}

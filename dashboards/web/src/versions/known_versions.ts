@@ -1,18 +1,19 @@
-// Which versions are in use, and by how many sessions.
+// The versions in use, each with its number of sessions.
 
-import { queryTable } from '../api/query';
+import { queryTable, type Question } from '../api/query';
 import { applicable } from '../api/applicable';
 import { withValues, type Filters } from '../navigation/filters';
 import type { VersionUse } from './version_order';
 
 export async function knownVersions(filters: Filters, signal: AbortSignal): Promise<VersionUse[]> {
   const everyVersion = withValues(applicable({ ...filters, baseVersion: '' }, 'usage'), 'app_version', []);
-  const question = { signal: 'usage', by: ['app_id', 'app_version'], measures: ['sessions'], limit: 1000 } as const;
-  const answer = await queryTable(
-    everyVersion,
-    { ...question, by: [...question.by], measures: [...question.measures] },
-    signal,
-  );
+  const question: Question = {
+    signal: 'usage',
+    by: ['app_id', 'app_version'],
+    measures: ['sessions'],
+    limit: 1000,
+  };
+  const answer = await queryTable(everyVersion, question, signal);
   return answer.rows.map(({ keys, values }) => ({
     app: keys[0] ?? '',
     version: keys[1] ?? '',

@@ -1,4 +1,4 @@
-// Versions as people count them: 4.9 before 4.10, a candidate before its release. Pure.
+// The order of versions: 4.9 before 4.10, a release candidate before its release. Pure.
 
 interface Parsed {
   numbers: number[];
@@ -11,7 +11,7 @@ function parse(version: string): Parsed | null {
   return { numbers: found[1]!.split('.').map(Number), pre: found[2]?.split('.') ?? [] };
 }
 
-/** Negative when `a` is older. What is no version comes before all that are, by its letters. */
+/** Negative if `a` is older. Texts that are not versions come before all versions, in alphabetical order. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [parse(a), parse(b)];
   if (!left || !right) return Number(left !== null) - Number(right !== null) || (a < b ? -1 : Number(a > b));
@@ -46,18 +46,18 @@ export interface VersionUse {
 export interface VersionPair {
   app: string;
   latest: string;
-  /** Empty when there is nothing older. */
+  /** Empty if there is no older version. */
   previous: string;
   /** Of the same app, oldest first. */
   all: string[];
 }
 
-/** A version seen in fewer sessions is not compared by itself: a build of a developer says nothing about a release. */
+/** Versions with fewer sessions are not compared by default, because they may be builds of a developer. */
 export const MIN_SESSIONS = 20;
 
 /**
- * What to compare with what: of the app used most, its latest version and the one before. What the reader
- * chose (a version, a base, an app) goes before.
+ * The versions to compare: of the app used most, the latest version and the previous one. The version, base and
+ * app that the reader chose take precedence.
  */
 export function pickPair(
   uses: VersionUse[],

@@ -37,7 +37,7 @@ pub struct Evaluator {
     pub lease: Lease,
 }
 
-/// What a round did, in numbers.
+/// The numbers of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     pub rules: usize,
@@ -302,7 +302,7 @@ impl Step<'_> {
         Timing {
             pending_for: minutes(rule.for_minutes),
             keep_for: match rule.condition {
-                // No data is what the rule watches for, so it must not end the incident.
+                // The rule watches for missing data, so missing data must not end the incident.
                 Condition::Absence {} => Duration::MAX,
                 _ => minutes(rule.keep_minutes),
             },

@@ -1,4 +1,4 @@
-//! Links to the screen of the web interface that shows what a rule watches.
+//! Links to the screen of the web interface that shows the numbers of a rule.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use crate::alerts::judge::verdict::{Group, Sides};
 use crate::alerts::rule::Rule;
 use crate::clock::UnixTime;
 
-/// The filters that every screen has.
-const FILTERS: [&str; 9] = [
+/// The filters that every screen has: the dimensions in `dashboards/web/src/navigation/filters.ts`.
+const FILTERS: [&str; 15] = [
     "app_id",
     "app_version",
     "os_name",
@@ -19,13 +19,27 @@ const FILTERS: [&str; 9] = [
     "network",
     "page",
     "locale",
+    "mode",
+    "build",
+    "channel",
+    "install_id",
+    "session_id",
+    "config_revision",
 ];
 
 /// Returns the path and query of the link.
 pub(in crate::alerts) fn link(project: &str, rule: &Rule, group: &Group, sides: &Sides) -> String {
     const SECOND: Duration = Duration::from_secs(1);
     let signal = rule.metric.signal.as_str();
-    let (path, tab) = screen(signal);
+    let of_janks = group.get("group_id").filter(|_| signal == "janks");
+    let (path, tab) = match (group.get("install_id"), of_janks) {
+        (Some(install), _) => (format!("/installs/{install}"), ""),
+        (None, Some(id)) => (format!("/jank/{id}"), ""),
+        (None, None) => {
+            let (path, tab) = screen(signal);
+            (path.to_owned(), tab)
+        }
+    };
     let mut query = Serializer::new(String::new());
     query.append_pair("project", project);
     query.append_pair("from", &time(sides.from.floor(SECOND)));
@@ -36,7 +50,12 @@ pub(in crate::alerts) fn link(project: &str, rule: &Rule, group: &Group, sides: 
     }
     let own = |name: &str| match (signal, name) {
         ("metrics", "name") => Some("metric"),
-        ("spans", "name" | "kind") | ("janks", "kind" | "category" | "owner") => None,
+        ("spans", "name" | "kind")
+        | ("janks", "kind" | "category" | "owner")
+        | ("app_starts" | "start_phases", "kind")
+        | ("metrics", "uptime") => None,
+        // The path names the install, and its page also asks about others.
+        (_, "install_id") if group.contains_key("install_id") => Some(""),
         _ if FILTERS.contains(&name) => None,
         _ => Some(""),
     };
@@ -62,6 +81,9 @@ pub(in crate::alerts) fn link(project: &str, rule: &Rule, group: &Group, sides: 
     }
     if let Some(version) = &sides.base_version {
         query.append_pair("base_app_version", version);
+        if sides.base_from == Some(sides.from) {
+            query.append_pair("compare", "same_days");
+        }
     }
     format!("{path}?{}", query.finish())
 }
@@ -73,9 +95,9 @@ fn screen(signal: &str) -> (&'static str, &'static str) {
         "frame_windows" => ("/frames", ""),
         "janks" => ("/jank", ""),
         "page_loads" | "page_requests" => ("/page-loads", ""),
-        "traffic" => ("/traffic", ""),
+        "traffic" | "requests" => ("/traffic", ""),
         "metrics" => ("/resources", ""),
-        "app_starts" | "start_phases" => ("/resources", "starts"),
+        "app_starts" | "start_phases" => ("/app-starts", ""),
         _ => ("/ingest", ""),
     }
 }
@@ -84,4 +106,19 @@ fn time(time: UnixTime) -> String {
     let text = time.to_string();
     text.split_once('.')
         .map_or(text.clone(), |(seconds, _)| format!("{seconds}Z"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FILTERS;
+
+    #[test]
+    fn links_have_the_filters_of_the_web_interface() {
+        let source = include_str!("../../../../dashboards/web/src/navigation/filters.ts");
+        let dimensions = source
+            .split("{ name: '")
+            .skip(1)
+            .filter_map(|rest| rest.split('\'').next());
+        assert_eq!(dimensions.collect::<Vec<_>>(), FILTERS);
+    }
 }

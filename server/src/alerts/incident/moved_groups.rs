@@ -25,7 +25,7 @@ impl Evaluator {
         moves.map_err(|error| NotEvaluated::Rule(error.to_string()))
     }
 
-    /// Renames the states whose groups have moved since. If the new group has an incident of its own, the one of the old group ends.
+    /// Renames the states whose groups have moved since. If the new group has its own incident, the old group's incident ends.
     pub(super) async fn follow_moves(
         &self,
         row: &AlertRule,

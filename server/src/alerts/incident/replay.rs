@@ -3,20 +3,19 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::time::Instant;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::alerts::incident::evaluator::{Step, held};
-use crate::alerts::judge::verdict::Group;
+use crate::alerts::judge::verdict::{Group, Verdict};
 use crate::alerts::judge::{Case, Judge, OpenGroup, judge};
 use crate::alerts::rule::Rule;
-use crate::clock::{UnixTime, micros};
+use crate::clock::UnixTime;
 use crate::query::QueryError;
 use crate::store::control::{AlertState, Evaluated, Incident, JsonText};
 
 /// The clock counts microseconds, so that a step is at least one.
-const LEAST_STEP: Duration = Duration::from_micros(1);
+pub(super) const LEAST_STEP: Duration = Duration::from_micros(1);
 
 /// A rule, and the period to replay it on.
 pub struct Replay<'r> {
@@ -24,10 +23,8 @@ pub struct Replay<'r> {
     pub rule: &'r Rule,
     pub from: UnixTime,
     pub to: UnixTime,
-    /// The time from one evaluation to the next. Longer if `patience` does not suffice for so many.
+    /// The time from one evaluation to the next.
     pub step: Duration,
-    /// The replay stops after this time.
-    pub patience: Duration,
 }
 
 /// A transition that would have happened.
@@ -44,23 +41,14 @@ pub struct Transition {
     pub link: String,
 }
 
-/// How far a replay got.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReplayProgress {
-    pub evaluations: u64,
-    /// The time of the last evaluation.
-    pub until: UnixTime,
-    pub complete: bool,
-}
-
 /// States and open incidents in memory.
 #[derive(Default)]
-struct Memory {
+pub(super) struct Memory {
     states: Vec<AlertState>,
     open: Vec<Incident>,
 }
 
-/// Evaluates a rule at each step of a period and reports the transitions.
+/// Evaluates a rule at each step of a period and reports the transitions. Returns the number of evaluations.
 ///
 /// # Errors
 /// If a query fails.
@@ -68,16 +56,12 @@ pub async fn replay(
     judged_by: &Judge,
     replay: &Replay<'_>,
     mut report: impl FnMut(Transition),
-) -> Result<ReplayProgress, QueryError> {
-    let began = Instant::now();
+) -> Result<u64, QueryError> {
     let mut memory = Memory::default();
-    let mut tried = ReplayProgress::default();
+    let mut evaluations = 0;
     let mut now = replay.from;
     while now <= replay.to {
-        if began.elapsed() >= replay.patience {
-            return Ok(tried);
-        }
-        let held: Vec<OpenGroup> = memory.states.iter().filter_map(held).collect();
+        let held = memory.held();
         let case = Case {
             project: replay.project,
             rule: replay.rule,
@@ -85,46 +69,34 @@ pub async fn replay(
             now,
         };
         let verdicts = judge(judged_by, &case).await?;
-        let mut done = Evaluated::new((Uuid::nil(), 0), None, now);
-        let step = Step {
-            rule: Uuid::nil(),
-            case: &case,
-            mutes: &[],
-        };
-        step.follow(memory.states.clone(), &verdicts, &mut done);
-        memory.keep(done).into_iter().for_each(&mut report);
-        tried.evaluations += 1;
-        tried.until = now;
-        if now == replay.to {
-            break;
-        }
-        let step = affordable(replay, began.elapsed(), tried.evaluations, now);
-        now += step;
-        // Evaluate the end of the period even with long steps.
-        if step > replay.step {
-            now = now.min(replay.to);
-        }
+        memory
+            .follow(&case, &verdicts)
+            .into_iter()
+            .for_each(&mut report);
+        evaluations += 1;
+        now += replay.step.max(LEAST_STEP);
     }
-    tried.complete = true;
-    Ok(tried)
-}
-
-/// Returns the step that fits the rest of the period into the time left, at the speed so far. The speed counts once a quarter of the
-/// time is used.
-fn affordable(replay: &Replay<'_>, elapsed: Duration, evaluations: u64, now: UnixTime) -> Duration {
-    if elapsed < replay.patience / 4 {
-        return replay.step.max(LEAST_STEP);
-    }
-    let each = (elapsed.as_micros() / u128::from(evaluations.max(1))).max(1);
-    // Keep a reserve, because firing groups take more queries.
-    let left = replay.patience.saturating_sub(elapsed).as_micros() / 10 * 9;
-    let count = u64::try_from(left / each).unwrap_or(u64::MAX).max(1);
-    let rest = micros(replay.to.since(now)).unsigned_abs();
-    let even = Duration::from_micros(rest.div_ceil(count));
-    even.max(replay.step).max(LEAST_STEP)
+    Ok(evaluations)
 }
 
 impl Memory {
+    /// Returns the groups with open incidents.
+    pub(super) fn held(&self) -> Vec<OpenGroup> {
+        self.states.iter().filter_map(held).collect()
+    }
+
+    /// Applies the verdicts of an evaluation and returns the transitions.
+    pub(super) fn follow(&mut self, case: &Case<'_>, verdicts: &[Verdict]) -> Vec<Transition> {
+        let mut done = Evaluated::new((Uuid::nil(), 0), None, case.now);
+        let step = Step {
+            rule: Uuid::nil(),
+            case,
+            mutes: &[],
+        };
+        step.follow(self.states.clone(), verdicts, &mut done);
+        self.keep(done)
+    }
+
     /// Applies an evaluation as the control database does, and returns the transitions.
     fn keep(&mut self, done: Evaluated) -> Vec<Transition> {
         let at = done.at;
@@ -161,39 +133,5 @@ fn transition(incident: Incident, at: UnixTime, what: &'static str) -> Transitio
         group: incident.group_key.read().unwrap_or_default(),
         summary: incident.summary,
         link: incident.link,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_get_longer_when_time_is_too_short_for_all() -> Result<(), Vec<crate::alerts::RuleFault>>
-    {
-        let rule = Rule::from_value(serde_json::json!({
-            "name": "Spans", "metric": {"signal": "spans", "measure": "count"}, "condition": {"kind": "threshold", "above": 1.0},
-        }))?;
-        let replay = |patience| Replay {
-            project: "shop",
-            rule: &rule,
-            from: UnixTime::default(),
-            to: UnixTime::from_micros(1_000),
-            step: LEAST_STEP,
-            patience,
-        };
-        let second = Duration::from_secs(1);
-        let step = |replay: &Replay<'_>, elapsed, evaluations| {
-            let now = UnixTime::from_micros(100);
-            affordable(replay, elapsed, evaluations, now).as_micros()
-        };
-        let hasty = replay(12 * second);
-        assert_eq!(step(&hasty, second, 1), 1, "too early");
-        // Nine tenths of the nine seconds left, at one second each: eight more evaluations.
-        assert_eq!(step(&hasty, 3 * second, 3), 113);
-        assert_eq!(step(&hasty, 13 * second, 3), 900);
-        let patient = replay(Duration::MAX);
-        assert_eq!(step(&patient, 3 * second, 3), 1);
-        Ok(())
     }
 }

@@ -24,7 +24,7 @@ pub enum GroupStatus {
     },
 }
 
-/// What an evaluation found for a group.
+/// The result of an evaluation for a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
     Bad,

@@ -1,4 +1,4 @@
-//! Rules that fire when no data arrives. The window is by arrival time, so an upload after hours offline is no gap.
+//! Rules that fire when no data arrives. The window is by arrival time, so hours offline with a later upload do not count as a gap.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

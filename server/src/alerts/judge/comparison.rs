@@ -1,4 +1,5 @@
-//! Comparison with the previous version or with last week. Worse takes enough samples, an effect, and significance.
+//! Comparison with the previous version or with last week. A change is a regression if it has enough samples, a large enough effect, and
+//! significance.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,12 +7,11 @@ use std::time::Duration;
 use crate::alerts::incident::states::Observation;
 use crate::alerts::judge::like_devices::{is_mix_shift, kinds_of_devices, standardised};
 use crate::alerts::judge::verdict::{Group, Numbers, Sides, Verdict, finite};
-use crate::alerts::judge::versions::Version;
 use crate::alerts::judge::{Case, Judge, MAX_ROWS, OpenGroup};
-use crate::alerts::rule::{Compare, Condition, Effect, Worse};
+use crate::alerts::rule::{Compare, Condition, Effect, Rule, Worse};
 use crate::clock::{DAY, HOUR};
 use crate::holm::holm;
-use crate::query::{NamedQuery, QueryError};
+use crate::query::{FirstSeen, NamedQuery, Periods, QueryError, Version};
 use crate::store::reads::{Better, Side, SignificanceTest, Span, Subject, Tested, subject};
 
 const WEEK: Duration = Duration::from_secs(7 * 86_400);
@@ -35,7 +35,7 @@ pub(in crate::alerts) async fn with_version_before(
 ) -> Result<Vec<Verdict>, QueryError> {
     let mut verdicts = Vec::new();
     let counts = samples_by_version(judge, case).await?;
-    for (app, versions) in judge.versions(case.project, case.now).await? {
+    for (app, versions) in &*judge.versions.of(case.project, case.now).await? {
         let enough = |version: &&Version| {
             let count = counts.get(&vec![app.clone(), version.name.clone()]);
             count.is_some_and(|(_, samples)| *samples >= f64::from(case.rule.least_samples))
@@ -50,9 +50,9 @@ pub(in crate::alerts) async fn with_version_before(
         let held: Vec<&OpenGroup> = case
             .held
             .iter()
-            .filter(|held| held.group.get("app_id").is_none_or(|of| *of == app))
+            .filter(|held| held.group.get("app_id").is_none_or(|of| of == app))
             .collect();
-        // An open incident keeps the base version it began with, whatever was released since.
+        // An open incident keeps the base version that it began with, even after later releases.
         let mut bases: Vec<&Version> = before.into_iter().collect();
         for base in held.iter().filter_map(|held| held.base.as_deref()) {
             let known = versions.iter().find(|version| version.name == base);
@@ -60,7 +60,7 @@ pub(in crate::alerts) async fn with_version_before(
             bases.extend(known);
         }
         for (place, base) in bases.into_iter().enumerate() {
-            let contested = of_versions(case, &app, head, base, compare);
+            let contested = of_versions(case, app, head, base, compare);
             let found = contest(judge, case, &contested).await?;
             verdicts.extend(found.into_iter().filter(|verdict| {
                 let pinned = held.iter().find(|held| held.group == verdict.group);
@@ -97,6 +97,33 @@ fn withdrawn<'a>(
     })
 }
 
+/// An app without two versions that have enough samples in the window.
+pub(in crate::alerts) struct AppWithoutBase {
+    pub(in crate::alerts) app: String,
+    /// The samples of the version that has the most.
+    pub(in crate::alerts) samples: f64,
+}
+
+/// Returns the apps that sent data in the window but cannot be compared.
+pub(in crate::alerts) async fn without_base(
+    judge: &Judge,
+    case: &Case<'_>,
+) -> Result<Vec<AppWithoutBase>, QueryError> {
+    let counts = samples_by_version(judge, case).await?;
+    let mut apps: BTreeMap<&String, Vec<f64>> = BTreeMap::new();
+    for (keys, (_, samples)) in &counts {
+        apps.entry(&keys[0]).or_default().push(*samples);
+    }
+    let least = f64::from(case.rule.least_samples);
+    let lacks = |samples: &[f64]| samples.iter().filter(|one| **one >= least).count() < 2;
+    let apps = apps.into_iter().filter(|(_, samples)| lacks(samples));
+    let found = apps.map(|(app, samples)| AppWithoutBase {
+        app: app.clone(),
+        samples: samples.into_iter().fold(0.0, f64::max),
+    });
+    Ok(found.collect())
+}
+
 /// Counts the samples of each version of each app in the window.
 async fn samples_by_version(judge: &Judge, case: &Case<'_>) -> Result<Measured, QueryError> {
     let mut ask = case.ask(case.now - case.rule.window(), case.now);
@@ -117,22 +144,26 @@ fn of_versions(
         from: (to - case.rule.window()).max(head.first_seen),
         to,
     };
-    // At the same age, the base's period is earlier by the time between the first sightings.
-    let shift = match compare {
-        Compare::SameDays => Duration::ZERO,
-        Compare::SameAge => head.first_seen.since(base.first_seen),
+    let seen = FirstSeen {
+        head: head.first_seen,
+        base: base.first_seen,
     };
-    let contestant = |version: &Version, shift: Duration| Side {
+    let periods = match compare {
+        Compare::SameDays => None,
+        Compare::SameAge => seen.periods(span, case.now),
+    };
+    let periods = periods.unwrap_or(Periods {
+        head: span,
+        base: span,
+    });
+    let side = |version: &Version, span: Span| Side {
         version: Some(version.name.clone()),
-        span: Span {
-            from: span.from - shift,
-            to: span.to - shift,
-        },
+        span,
     };
     Comparison {
         app: Some(app.to_owned()),
-        head: contestant(head, Duration::ZERO),
-        base: contestant(base, shift),
+        head: side(head, periods.head),
+        base: side(base, periods.base),
     }
 }
 
@@ -229,13 +260,13 @@ async fn with_like_devices(
         let numbers = &mut verdict.numbers;
         numbers.standardised = changes.remove(keys);
         if let (Some(change), Some(base)) = (numbers.standardised, numbers.base) {
-            let alike = Numbers {
+            let between_like = Numbers {
                 change: Some(change * base.abs()),
                 relative: Some(change),
                 ..Numbers::default()
             };
             let raw = verdict.observed;
-            verdict.observed = match against(&effect, up, &alike) {
+            verdict.observed = match against(&effect, up, &between_like) {
                 Observation::Good | Observation::Between
                     if raw == Observation::Bad
                         && is_mix_shift(numbers.relative.unwrap_or_default(), change, up) =>
@@ -255,7 +286,7 @@ async fn with_like_devices(
     Ok(())
 }
 
-/// Tests the groups with the observation `seem`. Those that chance can explain become [`Observation::Between`].
+/// Tests the groups with the observation `seem`. A change that chance can explain becomes [`Observation::Between`].
 async fn test_significance(
     judge: &Judge,
     case: &Case<'_>,
@@ -275,7 +306,7 @@ async fn test_significance(
     if contested.head.version.is_some() {
         reading
             .filters
-            .retain(|filter| filter.dimension.name != "app_version");
+            .retain(|filter| filter.dimension.name() != "app_version");
     }
     // Strata would hide a shift of the device mix.
     let strata = if seem == Observation::MixShift {
@@ -283,11 +314,6 @@ async fn test_significance(
     } else {
         kinds_of_devices(case)
     };
-    let subject = reading.subject;
-    let strata: Vec<_> = strata
-        .iter()
-        .filter_map(|name| subject.dimension(name))
-        .collect();
     let test = SignificanceTest {
         reading: &reading,
         head: &contested.head,
@@ -357,14 +383,20 @@ fn direction(case: &Case<'_>) -> (Effect, bool) {
         Condition::Regression { effect, .. } | Condition::LastWeek { effect } => *effect,
         _ => Effect::default(),
     };
-    let better = subject(&case.rule.metric.signal)
-        .and_then(|subject| subject.measure(&case.rule.metric.measure))
-        .map_or(Better::Lower, |measure| measure.better);
-    let up = match effect.worse {
-        Some(worse) => worse == Worse::Up,
-        None => better != Better::Higher,
+    (effect, is_worse_up(case.rule))
+}
+
+/// Whether a rise is bad.
+pub(in crate::alerts) fn is_worse_up(rule: &Rule) -> bool {
+    let configured = match &rule.condition {
+        Condition::Threshold { above, .. } => return above.is_some(),
+        Condition::Regression { effect, .. } | Condition::LastWeek { effect } => effect.worse,
+        Condition::Absence {} | Condition::Appearance { .. } => None,
     };
-    (effect, up)
+    let better = subject(&rule.metric.signal)
+        .and_then(|subject| subject.measure(&rule.metric.measure))
+        .map_or(Better::Lower, |measure| measure.better);
+    configured.map_or(better != Better::Higher, |worse| worse == Worse::Up)
 }
 
 /// Returns the rule's query for one side.

@@ -1,13 +1,13 @@
-//! Where a change comes from: the values that changed most, by dimension.
+//! The origin of a change: the values that changed most, by dimension.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::alerts::judge::comparison::is_worse_up;
 use crate::alerts::judge::verdict::{Verdict, finite};
 use crate::alerts::judge::{Case, Judge, samples_of};
-use crate::alerts::rule::{Condition, Effect, Worse};
 use crate::query::{NamedQuery, QueryError};
-use crate::store::reads::{Better, subject};
+use crate::store::reads::subject;
 
 /// A value of a dimension with its numbers.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -94,23 +94,10 @@ fn ask(case: &Case<'_>, verdict: &Verdict, dimension: &str) -> NamedQuery {
         ask.base_to = Some(sides.base_to.unwrap_or(sides.from));
     }
     ask.by = vec![dimension.to_owned()];
-    let sign = if is_worse_up(case) { "-" } else { "" };
+    let sign = if is_worse_up(case.rule) { "-" } else { "" };
     ask.order = Some(format!("{sign}change.{}", case.rule.metric.measure));
     ask.limit = Some(MOST_KEYS);
     let counts = samples_of(&case.rule.metric.signal) == "samples";
     ask.at_least_samples = counts.then_some(LEAST_SAMPLES);
     ask
-}
-
-fn is_worse_up(case: &Case<'_>) -> bool {
-    let configured = match &case.rule.condition {
-        Condition::Threshold { above, .. } => return above.is_some(),
-        Condition::Regression { effect, .. } | Condition::LastWeek { effect } => effect.worse,
-        Condition::Absence {} => Effect::default().worse,
-    };
-    let metric = &case.rule.metric;
-    let better = subject(&metric.signal)
-        .and_then(|subject| subject.measure(&metric.measure))
-        .map_or(Better::Lower, |measure| measure.better);
-    configured.map_or(better != Better::Higher, |worse| worse == Worse::Up)
 }

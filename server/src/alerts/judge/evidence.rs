@@ -36,7 +36,7 @@ pub(in crate::alerts) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidenc
         metric: rule.metric.clone(),
         condition: rule.condition.clone(),
         window_minutes: rule.window_minutes,
-        unit: unit(&rule.metric).as_str(),
+        unit: unit(&rule.metric, &verdict.group).as_str(),
         group: verdict.group.clone(),
         numbers: verdict.numbers.clone(),
         sides: verdict.sides.clone(),
@@ -47,11 +47,15 @@ pub(in crate::alerts) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidenc
 
 /// Summarizes a verdict in one line.
 pub(in crate::alerts) fn summary(rule: &Rule, verdict: &Verdict) -> String {
-    let unit = unit(&rule.metric);
+    let unit = unit(&rule.metric, &verdict.group);
     let (numbers, sides) = (&verdict.numbers, &verdict.sides);
     let format_value =
         |value: Option<f64>| value.map_or_else(|| "no value".to_owned(), |it| shown(it, unit));
-    let what = format!("{} {}", rule.metric.signal, rule.metric.measure);
+    let signal = match metric_name(&rule.metric, &verdict.group) {
+        Some(name) => without_unit(name).replace('_', " "),
+        None => rule.metric.signal.replace('_', " "),
+    };
+    let what = measure_of(&rule.metric.measure, &signal);
     let of = of_group(&verdict.group);
     let samples = numbers.samples;
     match &rule.condition {
@@ -62,32 +66,34 @@ pub(in crate::alerts) fn summary(rule: &Rule, verdict: &Verdict) -> String {
         }
         Condition::Absence {} => {
             let minutes = rule.window_minutes;
-            format!(
-                "{}{of}: nothing arrived for {minutes} minutes",
-                rule.metric.signal
-            )
+            format!("no {signal}{of} arrived for {minutes} minutes")
+        }
+        Condition::Appearance { unseen_days } => {
+            format!("new {signal}{of}: {samples:.0} samples, none in the {unseen_days} days before")
         }
         Condition::Regression { .. } | Condition::LastWeek { .. } => {
             let (value, base) = (format_value(numbers.value), format_value(numbers.base));
             let percent = numbers.relative.unwrap_or_default() * 100.0;
-            let against = match (&sides.version, &sides.base_version) {
-                (Some(version), Some(base)) => format!("{version} compared with {base}"),
-                _ => "compared with last week".to_owned(),
+            let (now, before) = match (&sides.version, &sides.base_version) {
+                (Some(version), Some(base)) => (format!(" in {version}"), format!("in {base}")),
+                _ => (String::new(), "a week earlier".to_owned()),
             };
-            let p = numbers
-                .p_corrected
-                .map(|p| format!(", p = {p:.1e}"))
+            // Said only where the mix of devices hides or causes much of the change.
+            let like_devices = numbers.standardised.map(|part| part * 100.0);
+            let like_devices = like_devices
+                .filter(|part| (part - percent).abs() > 5.0)
+                .map(|part| format!(", {part:+.1} % between like devices"))
                 .unwrap_or_default();
-            let base_samples = numbers.base_samples.unwrap_or_default();
-            let alike = numbers
-                .standardised
-                .map(|part| format!("; like devices {:+.1} %", part * 100.0))
-                .unwrap_or_default();
-            format!(
-                "{what}{of}: {value}, was {base} ({percent:+.1} %{alike}), {against} \
-                 ({samples:.0} and {base_samples:.0} samples{p})"
-            )
+            format!("{what}{of}: {value}{now}, {base} {before} ({percent:+.1} %{like_devices})")
         }
+    }
+}
+
+/// Returns a measure of a signal in words, such as `p75 of spans`.
+fn measure_of(measure: &str, signal: &str) -> String {
+    match without_unit(measure) {
+        "count" => format!("number of {signal}"),
+        measure => format!("{} of {signal}", measure.replace('_', " ")),
     }
 }
 
@@ -95,17 +101,56 @@ fn of_group(group: &Group) -> String {
     if group.is_empty() {
         return String::new();
     }
+    // The title names the group of janks better than its number.
+    let is_named = |name: &str| name == "group_id" && group.contains_key("title");
     let values: Vec<_> = group
         .iter()
-        .map(|(name, value)| format!("{name} {value}"))
+        .filter(|(name, _)| !is_named(name))
+        .map(|(name, value)| match name.as_str() {
+            "name" | "title" | "page" => value.clone(),
+            _ => format!("{} {value}", name.replace('_', " ")),
+        })
         .collect();
     format!(" for {}", values.join(", "))
 }
 
-fn unit(metric: &Metric) -> Unit {
-    subject(&metric.signal)
+fn unit(metric: &Metric, group: &Group) -> Unit {
+    let unit = subject(&metric.signal)
         .and_then(|subject| subject.measure(&metric.measure))
-        .map_or(Unit::Value, |measure| measure.unit)
+        .map_or(Unit::Value, |measure| measure.unit);
+    let name = metric_name(metric, group).unwrap_or_default();
+    let of_name = UNITS.iter().find(|(ending, _)| name.ends_with(ending));
+    match (unit, of_name) {
+        (Unit::Value, Some((_, of_name))) => *of_name,
+        _ => unit,
+    }
+}
+
+/// Names of metrics and measures end with their unit.
+const UNITS: [(&str, Unit); 3] = [
+    ("_us", Unit::Microseconds),
+    ("_ms", Unit::Milliseconds),
+    ("_bytes", Unit::Bytes),
+];
+
+fn without_unit(name: &str) -> &str {
+    let stripped = UNITS.iter().find_map(|(unit, _)| name.strip_suffix(unit));
+    stripped.unwrap_or(name)
+}
+
+/// Returns the name of the metric that a rule about metrics watches, if the rule watches one name.
+fn metric_name<'m>(metric: &'m Metric, group: &'m Group) -> Option<&'m str> {
+    if metric.signal != "metrics" {
+        return None;
+    }
+    let filtered = metric
+        .filters
+        .iter()
+        .find(|(dimension, _)| *dimension == "name");
+    match (group.get("name"), filtered.map(|(_, values)| &values[..])) {
+        (Some(name), _) | (None, Some([name])) => Some(name.as_str()),
+        _ => None,
+    }
 }
 
 /// Formats a number with its unit.
@@ -115,8 +160,9 @@ fn shown(value: f64, unit: Unit) -> String {
         Unit::Microseconds => format!("{:.1} ms", value / 1e3),
         Unit::Milliseconds if value.abs() >= 10_000.0 => format!("{:.1} s", value / 1e3),
         Unit::Milliseconds => format!("{value:.1} ms"),
-        Unit::Bytes if value.abs() >= 1_048_576.0 => format!("{:.1} MiB", value / 1_048_576.0),
-        Unit::Bytes => format!("{:.1} KiB", value / 1024.0),
+        // Decimal, as the web interface shows bytes.
+        Unit::Bytes if value.abs() >= 1e6 => format!("{:.1} MB", value / 1e6),
+        Unit::Bytes => format!("{:.1} kB", value / 1e3),
         Unit::Share => format!("{:.2} %", value * 100.0),
         Unit::PerSecond => format!("{value:.1}/s"),
         Unit::PerMinute => format!("{value:.1}/min"),

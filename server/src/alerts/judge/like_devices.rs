@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::alerts::judge::comparison::{Comparison, Measured, ask, measured};
 use crate::alerts::judge::{Case, Judge, MAX_ROWS};
-use crate::query::QueryError;
-use crate::store::reads::{Formula, subject};
+use crate::query::{QueryError, strata_of};
+use crate::store::reads::{Dimension, subject};
 
 /// A stratum with fewer samples on either side is ignored.
 const STRATUM_SAMPLES: f64 = 10.0;
@@ -16,24 +16,18 @@ pub(in crate::alerts) fn is_mix_shift(raw: f64, standardised: f64, up: bool) -> 
     sign * standardised < sign * raw / 2.0
 }
 
-/// Returns the dimensions to stratify devices by, besides those the rule groups by. Totals have none: they grow with the number of
-/// devices, whatever their kind.
-pub(in crate::alerts) fn kinds_of_devices(case: &Case<'_>) -> Vec<&'static str> {
+/// Returns the dimensions to stratify devices by, without the dimensions that the rule groups by.
+pub(in crate::alerts) fn kinds_of_devices(case: &Case<'_>) -> Vec<Dimension> {
     let metric = &case.rule.metric;
-    let Some(subject) = subject(&metric.signal) else {
-        return Vec::new();
-    };
-    let formula = subject.measure(&metric.measure).map(|one| one.formula);
-    if matches!(formula, None | Some(Formula::Is(_) | Formula::Plus(..))) {
-        return Vec::new();
-    }
-    let kinds = ["device_class", "os_name"].into_iter();
-    kinds
-        .filter(|name| subject.dimension(name).is_some())
-        .filter(|name| metric.by.iter().all(|by| by != name))
-        // A query groups by at most three dimensions.
-        .take(3 - metric.by.len().min(3))
-        .collect()
+    let found = subject(&metric.signal).and_then(|of| Some((of, of.measure(&metric.measure)?)));
+    found.map_or_else(Vec::new, |(subject, measure)| {
+        let by: Vec<_> = metric
+            .by
+            .iter()
+            .filter_map(|name| subject.dimension(name))
+            .collect();
+        strata_of(subject, measure, &by)
+    })
 }
 
 /// Returns the relative change between like devices per group, where both sides have enough samples of the same strata.
@@ -49,7 +43,8 @@ pub(in crate::alerts) async fn standardised(
     let mut sides = Vec::new();
     for side in [&contested.head, &contested.base] {
         let mut ask = ask(case, contested, side);
-        ask.by.extend(kinds.iter().map(|name| (*name).to_owned()));
+        ask.by
+            .extend(kinds.iter().map(|kind| kind.name().to_owned()));
         ask.limit = Some(MAX_ROWS);
         let mut groups: BTreeMap<Vec<String>, Measured> = BTreeMap::new();
         for (mut keys, value) in measured(judge, case, &ask).await? {

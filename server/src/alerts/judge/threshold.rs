@@ -2,8 +2,8 @@
 
 use crate::alerts::incident::states::Observation;
 use crate::alerts::judge::verdict::{Numbers, Sides, Verdict, finite};
-use crate::alerts::judge::{Case, Judge};
-use crate::alerts::rule::Condition;
+use crate::alerts::judge::{Case, Judge, samples_of};
+use crate::alerts::rule::{Condition, Rule};
 use crate::query::QueryError;
 
 pub(in crate::alerts) async fn verdicts(
@@ -12,7 +12,24 @@ pub(in crate::alerts) async fn verdicts(
 ) -> Result<Vec<Verdict>, QueryError> {
     let to = case.until();
     let from = to - case.rule.window();
-    let rows = judge.rows(case, &case.ask(from, to)).await?;
+    let mut ask = case.ask(from, to);
+    if watches_devices(case.rule) {
+        ask.order = Some(worst_first(case.rule));
+        // Groups with few samples are often the worst by chance, and would displace the others.
+        let counts_samples = samples_of(&case.rule.metric.signal) == "samples";
+        ask.at_least_samples = counts_samples.then_some(u64::from(case.rule.least_samples));
+    }
+    let mut rows = judge.rows(case, &ask).await?;
+    let user = case
+        .rule
+        .metric
+        .by
+        .iter()
+        .position(|name| name == "user_id");
+    if let Some(user) = user {
+        // The group of all devices without a user is not one person.
+        rows.retain(|row| row.keys.get(user).is_none_or(|key| !key.is_empty()));
+    }
     let verdicts = rows.into_iter().map(|row| {
         let value = row.now.first().copied().and_then(finite);
         let samples = row.now.get(1).copied().unwrap_or_default();
@@ -35,6 +52,24 @@ pub(in crate::alerts) async fn verdicts(
         }
     });
     Ok(verdicts.collect())
+}
+
+/// Whether each group is one device or person. There are many such groups, all with few samples, so the rule watches the worst ones
+/// instead of the largest.
+fn watches_devices(rule: &Rule) -> bool {
+    let single = ["install_id", "user_id", "session_id"];
+    rule.metric
+        .by
+        .iter()
+        .any(|name| single.contains(&name.as_str()))
+}
+
+fn worst_first(rule: &Rule) -> String {
+    let measure = &rule.metric.measure;
+    match &rule.condition {
+        Condition::Threshold { above: None, .. } => measure.clone(),
+        _ => format!("-{measure}"),
+    }
 }
 
 /// Returns the observation for a value, and the bound.

@@ -21,7 +21,7 @@ pub struct Verdict {
     pub sides: Sides,
 }
 
-/// The numbers behind a verdict. Those that do not apply or were not measured are left out.
+/// The numbers behind a verdict. Numbers that do not apply or were not measured are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[schema(as = AlertNumbers)]
 pub struct Numbers {

@@ -1,5 +1,5 @@
 //! Restricts the targets of notifications. The server requests the URL of a channel from within its own network, so only public
-//! addresses are allowed, and those that the operator lists.
+//! addresses are allowed, and addresses that the operator lists.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -56,7 +56,7 @@ impl AllowedTargets {
 }
 
 impl AllowedTargets {
-    /// Whether a name may be resolved. Internal names may not, because the answer would reveal whether they exist.
+    /// Whether a name may be resolved. Internal names may not, because the response would reveal whether they exist.
     #[must_use]
     pub fn resolves(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();

@@ -15,10 +15,10 @@ pub(super) const REFRESH: Duration = Duration::from_secs(300);
 
 /// The body of `POST /api/v2/alerts`.
 pub(super) fn body(parcel: &OutgoingMessage<'_>) -> Value {
-    let Message::Incidents(told) = parcel.message else {
+    let Message::Incidents(message) = parcel.message else {
         return json!([]);
     };
-    let alerts = told.incidents.iter().map(|incident| {
+    let alerts = message.incidents.iter().map(|incident| {
         json!({
             "labels": parcel.labels(incident), "annotations": parcel.annotations(incident),
             "startsAt": time(incident.started_at),

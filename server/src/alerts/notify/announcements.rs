@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Notifier;
 use super::alertmanager::REFRESH;
-use super::message::{Message, OutgoingMessage, Told};
+use super::message::{IncidentMessage, Message, OutgoingMessage};
 use super::sending::Outcome;
 use crate::clock::UnixTime;
 use crate::store::control::{Channel, ControlError};
@@ -33,14 +33,14 @@ pub async fn announce_incidents(notifier: Arc<Notifier>, shutdown: CancellationT
             () = shutdown.cancelled() => return,
             _ = every.tick() => {}
         }
-        if let Err(error) = notifier.tell_all(&mut refreshed).await {
+        if let Err(error) = notifier.announce_all(&mut refreshed).await {
             tracing::warn!(%error, "failed to create messages about incidents");
         }
     }
 }
 
 impl Notifier {
-    async fn tell_all(&self, refreshed: &mut UnixTime) -> Result<(), ControlError> {
+    async fn announce_all(&self, refreshed: &mut UnixTime) -> Result<(), ControlError> {
         let now = self.clock.now();
         self.measure(now).await?;
         if !self
@@ -99,7 +99,7 @@ impl Notifier {
         if incidents.is_empty() {
             return Ok(());
         }
-        let message = Message::Incidents(Told {
+        let message = Message::Incidents(IncidentMessage {
             status: "firing".to_owned(),
             incidents,
         });

@@ -3,6 +3,7 @@
 
 mod html;
 mod text;
+mod users;
 
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ use crate::store::reads::TableRow;
 pub(super) use self::html::digest_html;
 pub use self::text::digest_text;
 pub(super) use self::text::traffic_csv;
+pub(super) use self::users::users_csv;
+pub use self::users::{TrafficWithoutUser, UserTraffic};
 
 /// One project's day.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -32,6 +35,12 @@ pub struct Digest {
     pub new_groups: Vec<NewGroup>,
     /// The hundred installs with the most traffic.
     pub traffic: Vec<InstallTraffic>,
+    /// The hundred users with the most traffic.
+    #[serde(default)]
+    pub users: Vec<UserTraffic>,
+    /// The traffic of installs without a user; missing if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_user: Option<TrafficWithoutUser>,
     pub health: Health,
 }
 
@@ -107,7 +116,7 @@ const MOST_REGRESSIONS: usize = 10;
 const MOST_NEW_GROUPS: usize = 10;
 const LOOK_BACK: Duration = Duration::from_secs(28 * 86_400);
 
-/// What is compared with the day before: signal, dimension, measure, unit, and the measure that counts samples.
+/// The comparisons with the day before: signal, dimension, measure, unit, and the measure that counts samples.
 const COMPARED: [[&str; 5]; 4] = [
     ["spans", "name", "p95_us", "us", "samples"],
     ["page_loads", "page", "t3_p75_ms", "ms", "samples"],
@@ -128,12 +137,15 @@ pub async fn digest_of(
         begin: day.into(),
         now,
     };
+    let (users, without_user) = asking.users().await?;
     Ok(Digest {
         project: project.to_owned(),
         day: day.to_string(),
         regressions: asking.regressions().await?,
         new_groups: asking.new_groups().await?,
         traffic: asking.traffic().await?,
+        users,
+        without_user,
         health: asking.health().await?,
     })
 }

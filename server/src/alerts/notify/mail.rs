@@ -8,7 +8,7 @@ use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use maud::{DOCTYPE, Markup, html};
 use sha2::{Digest as _, Sha256};
 
-use super::digest::{digest_html, digest_text, traffic_csv};
+use super::digest::{digest_html, digest_text, traffic_csv, users_csv};
 use super::message::{Message, OutgoingMessage};
 use super::sending::Outcome;
 use super::signature::hex;
@@ -90,10 +90,15 @@ fn written(
     let Message::Digest { digest } = parcel.message else {
         return Ok(mail.multipart(both)?);
     };
-    let name = format!("traffic-{}-{}.csv", digest.project, digest.day);
-    let table: SinglePart =
-        Attachment::new(name).body(traffic_csv(digest), ContentType::parse("text/csv")?);
-    Ok(mail.multipart(MultiPart::mixed().multipart(both).singlepart(table))?)
+    let table = |kind: &str, text: String| -> anyhow::Result<SinglePart> {
+        let name = format!("{kind}-{}-{}.csv", digest.project, digest.day);
+        Ok(Attachment::new(name).body(text, ContentType::parse("text/csv")?))
+    };
+    let parts = MultiPart::mixed()
+        .multipart(both)
+        .singlepart(table("traffic", traffic_csv(digest))?)
+        .singlepart(table("traffic-of-users", users_csv(digest))?);
+    Ok(mail.multipart(parts)?)
 }
 
 fn one_line(text: &str) -> String {
@@ -105,8 +110,8 @@ fn one_line(text: &str) -> String {
 fn text(parcel: &OutgoingMessage<'_>) -> String {
     match parcel.message {
         Message::Digest { digest } => digest_text(digest),
-        Message::Incidents(told) => {
-            let parts = told
+        Message::Incidents(message) => {
+            let parts = message
                 .incidents
                 .iter()
                 .map(|one| format!("{}\n{}\n{}\n", one.title, one.summary, parcel.link(one)));
@@ -123,9 +128,9 @@ fn page(parcel: &OutgoingMessage<'_>) -> Markup {
             body style="font-family: sans-serif; line-height: 1.4" {
                 @match parcel.message {
                     Message::Digest { digest } => { (digest_html(digest)) }
-                    Message::Incidents(told) => {
+                    Message::Incidents(message) => {
                         h2 { (parcel.subject) }
-                        @for one in &told.incidents {
+                        @for one in &message.incidents {
                             p {
                                 strong { (one.title) } " (" (one.severity.as_str()) ")" br;
                                 (one.summary) br;

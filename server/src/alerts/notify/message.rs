@@ -17,12 +17,12 @@ use crate::store::control::{IncidentSnapshot, Severity};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Message {
-    Incidents(Told),
+    Incidents(IncidentMessage),
     Digest { digest: Box<Digest> },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Told {
+pub struct IncidentMessage {
     /// `firing` or `resolved`.
     pub status: String,
     pub incidents: Vec<IncidentSnapshot>,
@@ -64,11 +64,11 @@ impl Message {
                 .into(),
             summary: "Nothing is wrong: this message tests whether notifications arrive."
                 .to_owned(),
-            link: "/".to_owned(),
+            link: String::new(),
             started_at: now,
             resolved_at: Some(now + TEST_LASTS),
         };
-        Self::Incidents(Told {
+        Self::Incidents(IncidentMessage {
             status: "firing".to_owned(),
             incidents: vec![incident],
         })
@@ -76,9 +76,17 @@ impl Message {
 }
 
 impl OutgoingMessage<'_> {
-    /// Returns the URL of the screen with the same numbers.
+    /// Returns the URL of the incident's page. A test message has no incident, so its URL is that of the list.
     pub(super) fn link(&self, incident: &IncidentSnapshot) -> String {
-        format!("{}{}", self.public_url, incident.link)
+        let of_one = if incident.id.is_nil() {
+            String::new()
+        } else {
+            format!("/{}", incident.id)
+        };
+        let query = form_urlencoded::Serializer::new(String::new())
+            .append_pair("project", self.project)
+            .finish();
+        format!("{}/incidents{of_one}?{query}", self.public_url)
     }
 
     /// Returns the labels with names that are valid in Prometheus, including name, severity and project.

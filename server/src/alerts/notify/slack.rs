@@ -94,8 +94,8 @@ impl Dialect {
 pub(super) fn body(parcel: &OutgoingMessage<'_>, url: &Url) -> Value {
     let dialect = Dialect::for_host(url);
     let text = match parcel.message {
-        Message::Incidents(told) => {
-            let lines = told.incidents.iter().map(|incident| {
+        Message::Incidents(message) => {
+            let lines = message.incidents.iter().map(|incident| {
                 let summary = dialect.escaped(&incident.summary);
                 format!("• {summary} ({})", dialect.link(&parcel.link(incident)))
             });

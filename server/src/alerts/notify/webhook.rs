@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::message::{Message, OutgoingMessage, Told, fingerprint, time};
+use super::message::{IncidentMessage, Message, OutgoingMessage, fingerprint, time};
 use crate::store::control::{Channel, IncidentSnapshot};
 
 /// The `endsAt` that Alertmanager sends for a firing alert.
@@ -12,30 +12,30 @@ const NOT_YET: &str = "0001-01-01T00:00:00Z";
 
 pub(super) fn body(channel: &Channel, parcel: &OutgoingMessage<'_>) -> Value {
     match parcel.message {
-        Message::Incidents(told) => alerts(channel, parcel, told),
+        Message::Incidents(message) => alerts(channel, parcel, message),
         Message::Digest { digest } => json!({
             "kind": "digest", "subject": parcel.subject, "externalURL": parcel.public_url, "digest": digest,
         }),
     }
 }
 
-fn alerts(channel: &Channel, parcel: &OutgoingMessage<'_>, told: &Told) -> Value {
-    let labels: Vec<_> = told
+fn alerts(channel: &Channel, parcel: &OutgoingMessage<'_>, message: &IncidentMessage) -> Value {
+    let labels: Vec<_> = message
         .incidents
         .iter()
         .map(|one| parcel.labels(one))
         .collect();
-    let annotations: Vec<_> = told
+    let annotations: Vec<_> = message
         .incidents
         .iter()
         .map(|one| parcel.annotations(one))
         .collect();
-    let each = told.incidents.iter().zip(&labels).zip(&annotations);
+    let each = message.incidents.iter().zip(&labels).zip(&annotations);
     let alerts: Vec<_> = each
         .map(|((incident, labels), annotations)| {
             json!({
-                "status": told.status, "labels": labels, "annotations": annotations,
-                "startsAt": time(incident.started_at), "endsAt": ends_at(told, incident),
+                "status": message.status, "labels": labels, "annotations": annotations,
+                "startsAt": time(incident.started_at), "endsAt": ends_at(message, incident),
                 "generatorURL": parcel.link(incident), "fingerprint": fingerprint(labels),
             })
         })
@@ -46,18 +46,18 @@ fn alerts(channel: &Channel, parcel: &OutgoingMessage<'_>, told: &Told) -> Value
         .into_iter()
         .filter(|(_, value)| value.is_some())
         .collect();
-    let rule = told.incidents.first().map(|one| one.rule.to_string());
+    let rule = message.incidents.first().map(|one| one.rule.to_string());
     json!({
         "version": "4", "groupKey": format!("unjank/{}/{}", parcel.project, rule.unwrap_or_default()),
-        "truncatedAlerts": 0, "status": told.status, "receiver": channel.fields.name,
+        "truncatedAlerts": 0, "status": message.status, "receiver": channel.fields.name,
         "groupLabels": group, "commonLabels": common, "commonAnnotations": in_all(&annotations),
         "externalURL": parcel.public_url, "alerts": alerts,
     })
 }
 
-fn ends_at(told: &Told, incident: &IncidentSnapshot) -> Value {
+fn ends_at(message: &IncidentMessage, incident: &IncidentSnapshot) -> Value {
     match incident.resolved_at {
-        Some(at) if told.status == "resolved" => time(at),
+        Some(at) if message.status == "resolved" => time(at),
         _ => json!(NOT_YET),
     }
 }

@@ -128,6 +128,7 @@ impl Evaluator {
             let now = compile(current.value.clone(), 0, &actor).await;
             let (proposed, now) = (proposed.map_err(not)?.compiled, now.map_err(not)?.compiled);
             let proposal = Proposal {
+                enabled: Vec::new(),
                 project: case.incident.project.clone(),
                 current: Arc::new(Project { configuration: now }),
                 proposed,

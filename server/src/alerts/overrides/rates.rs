@@ -8,7 +8,7 @@ use unjank_protocol::config::{Document, SpanRate};
 
 use crate::alerts::rule::action::SamplingRates;
 
-/// What to raise.
+/// The rates to raise.
 #[derive(Clone, Debug)]
 pub(in crate::alerts) struct TargetRates {
     pub(in crate::alerts) rates: SamplingRates,

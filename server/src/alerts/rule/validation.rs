@@ -20,6 +20,7 @@ pub struct RuleFault {
 const WEEK_MINUTES: u32 = 10_080;
 const LONGEST_WINDOW: u32 = 43_200;
 const DAY_MINUTES: u32 = 1_440;
+const LONGEST_UNSEEN: u32 = 60;
 const MOST_DIMENSIONS: usize = 2;
 const MOST_FILTERS: usize = 20;
 
@@ -101,6 +102,15 @@ impl Rule {
     /// Checks the names with the query API, which also supplies the messages.
     fn check_metric(&self, subject: &'static Subject, faults: &mut Vec<RuleFault>) {
         let metric = &self.metric;
+        if metric.by.len() > MOST_DIMENSIONS {
+            faults.push(fault("metric.by", "must have at most 2 dimensions"));
+        }
+        if metric.filters.len() > MOST_FILTERS {
+            faults.push(fault("metric.filters", "must have at most 20 filters"));
+        }
+        if metric.by.len() > MOST_DIMENSIONS || metric.filters.len() > MOST_FILTERS {
+            return;
+        }
         let unfit = |path: String, ask: NamedQuery| {
             let asked = ask.table("project", subject.name, UnixTime::default() + DAY);
             asked.err().map(|error| fault(path, error.0))
@@ -128,12 +138,6 @@ impl Rule {
                 let empty = "must have at least one value: add one, or remove the filter";
                 faults.push(fault(format!("metric.filters.{name}"), empty));
             }
-        }
-        if metric.by.len() > MOST_DIMENSIONS {
-            faults.push(fault("metric.by", "must have at most 2 dimensions"));
-        }
-        if metric.filters.len() > MOST_FILTERS {
-            faults.push(fault("metric.filters", "must have at most 20 filters"));
         }
     }
 
@@ -177,6 +181,16 @@ impl Rule {
                 if !whole || days && !self.window_minutes.is_multiple_of(DAY_MINUTES) {
                     let message = "must be whole hours below 3 days, whole days from 3 days on, and at most a week";
                     faults.push(fault("window_minutes", message));
+                }
+            }
+            Condition::Appearance { unseen_days } => {
+                if !(1..=LONGEST_UNSEEN).contains(unseen_days) {
+                    let message = format!("must be between 1 and {LONGEST_UNSEEN}");
+                    faults.push(fault("condition.unseen_days", message));
+                }
+                if self.metric.by.is_empty() {
+                    let message = "must have a dimension whose new values the rule finds";
+                    faults.push(fault("metric.by", message));
                 }
             }
             Condition::Absence {} => {

@@ -9,16 +9,17 @@ use serde::Deserialize;
 
 use super::exit_code;
 use super::files::find;
-use super::server::{RemoteBuild, Server, ServerArgs};
+use super::remote_files::RemoteBuild;
 use super::table::{short, write_table};
+use crate::cli::api_client::{Server, ServerArgs};
 
-/// The maximum number of builds of one file that are checked. Large web apps have some hundred scripts.
+/// The maximum number of builds to check per file. Large web apps have a few hundred scripts.
 const MOST_BUILDS: usize = 1_000;
 
 /// Check that the server has the symbol files of a build, or of a version of the app
 ///
-/// With files: looks for their builds on the server, also for builds of stripped files. With --app-version: looks at the stacks that devices
-/// with this version have sent in the last 30 days.
+/// With files: looks for their builds on the server, including builds of stripped files. With --app-version: checks the stacks that devices with
+/// this version sent in the last 30 days.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Exit codes:
@@ -181,7 +182,7 @@ async fn check_version(
     if without_lines > 0 {
         writeln!(
             out,
-            "{without_lines} with names, but without lines: `unjank symbols upload --dry-run PATH…` says how to get them"
+            "{without_lines} with names, but without lines: `unjank symbols upload --dry-run PATH…` explains how to get them"
         )?;
     }
     let is_complete = missing + mismatched == 0 && !(require_lines && without_lines > 0);

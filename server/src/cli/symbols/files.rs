@@ -1,4 +1,4 @@
-//! Finds the symbol files in folders, and explains which files are of no use.
+//! Finds the symbol files in folders, and explains which files are unusable.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -9,10 +9,10 @@ use anyhow::{Context, bail};
 use unjank_symbols::Found;
 use walkdir::{DirEntry, WalkDir};
 
-/// The maximum number of files that are looked at.
+/// The maximum number of files to examine.
 const MOST_FILES: usize = 1_000_000;
 const DEEPEST: usize = 100;
-/// Folders with many source maps of other people's packages, and with old versions of files.
+/// These folders contain source maps of third-party packages, and old versions of files.
 const SKIPPED_FOLDERS: [&str; 2] = ["node_modules", ".git"];
 
 /// A file that belongs to a build.
@@ -24,7 +24,7 @@ pub(super) struct SymbolFile {
     pub(super) is_named: bool,
 }
 
-/// A file that is of no use.
+/// An unusable file.
 pub(super) struct Useless {
     pub(super) path: PathBuf,
     pub(super) reason: String,
@@ -46,13 +46,13 @@ impl SymbolFile {
         self.found.iter().any(|found| found.contents.lines)
     }
 
-    /// The id of the first build, which stands for the file.
+    /// The id of the first build, which identifies the file.
     pub(super) fn id(&self) -> &str {
         let id = self.found.first().and_then(|found| found.ids.first());
         id.map_or("", String::as_str)
     }
 
-    /// The name by which the server lists the file.
+    /// The name under which the server lists the file.
     pub(super) fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str());
         name.to_string_lossy().into_owned()
@@ -68,13 +68,13 @@ impl SymbolFile {
         words.join(" ")
     }
 
-    /// What is missing in the file, each text once.
+    /// Describes what the file lacks, without repetitions.
     pub(super) fn warnings(&self) -> BTreeSet<&str> {
         let warnings = self.found.iter().flat_map(|found| &found.warnings);
         warnings.map(String::as_str).collect()
     }
 
-    /// Why the file is of no use, although it has been read.
+    /// Why the file is unusable, although it was parsed.
     pub(super) fn reason_to_skip(&self) -> Option<&'static str> {
         if self.found.iter().all(|found| found.is_id_computed) {
             Some("no build id, so no frame can find it. Link with `-Wl,--build-id=sha1`")
@@ -88,7 +88,7 @@ impl SymbolFile {
     }
 }
 
-/// Looks for symbol files in these files and folders. Does not follow symbolic links inside of folders.
+/// Looks for symbol files in these files and folders. Does not follow symbolic links inside folders.
 pub(super) fn find(paths: &[PathBuf]) -> anyhow::Result<LocalFiles> {
     let mut found = LocalFiles::default();
     let mut seen = 0;
@@ -157,7 +157,8 @@ fn look(path: &Path, is_named: bool, found: &mut LocalFiles) -> anyhow::Result<(
     Ok(())
 }
 
-/// Leaves out files in folders if another file has the same build with more in it: a program beside its separate debug file.
+/// Drops a file found in a folder if another file of the same build contains more: a program that has a separate debug
+/// file.
 fn drop_lesser(local: &mut LocalFiles) {
     let rank = |file: &SymbolFile| (file.has_lines(), file.has_functions());
     let mut best: HashMap<String, ((bool, bool), PathBuf)> = HashMap::new();
@@ -172,7 +173,7 @@ fn drop_lesser(local: &mut LocalFiles) {
         let better = best.get(file.id()).filter(|best| best.0 > rank(&file));
         match better.filter(|_| !file.is_named) {
             Some((_, better)) => local.useless.push(Useless {
-                reason: format!("{} has the same id and more in it", better.display()),
+                reason: format!("{} has the same id and contains more", better.display()),
                 path: file.path,
                 is_named: false,
             }),
@@ -181,7 +182,7 @@ fn drop_lesser(local: &mut LocalFiles) {
     }
 }
 
-/// Whether the first bytes or the name are those of a symbol file.
+/// Whether the first bytes or the name indicate a symbol file.
 fn may_have_symbols(path: &Path) -> anyhow::Result<bool> {
     let extension = path.extension().and_then(|end| end.to_str());
     let name = path.file_name().and_then(|name| name.to_str());
@@ -191,7 +192,7 @@ fn may_have_symbols(path: &Path) -> anyhow::Result<bool> {
     let mut start = Vec::new();
     let file = match File::open(path) {
         Ok(file) => file,
-        // Folders of builds have files of other users.
+        // Build folders may contain files of other users.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(false),
         Err(error) => {
             return Err(error).with_context(|| format!("cannot read {}", path.display()));
@@ -231,7 +232,7 @@ fn is_start_of_symbols(start: &[u8]) -> bool {
         };
         return (low, high) != (RELOCATABLE, 0);
     }
-    // A universal Mach-O begins as a class of Java does, and goes on with the number of its processors.
+    // A universal Mach-O begins like a Java class file. Then follows the number of its processors.
     start.starts_with(&[0xca, 0xfe, 0xba, 0xbe]) && byte(4) == 0 && byte(6) == 0 && byte(7) < 30
 }
 
@@ -240,7 +241,7 @@ mod tests {
     use super::is_start_of_symbols;
 
     #[test]
-    fn classes_of_java_and_object_files_are_no_symbol_files() {
+    fn java_classes_and_object_files_are_not_symbol_files() {
         let elf = |kind: u8| [&b"\x7fELF\x02\x01\x01"[..], &[0; 9], &[kind, 0]].concat();
         assert!(is_start_of_symbols(&elf(3)));
         assert!(!is_start_of_symbols(&elf(1)));

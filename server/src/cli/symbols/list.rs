@@ -8,8 +8,9 @@ use clap::Args;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::server::{RemoteFile, Server, ServerArgs};
+use super::remote_files::RemoteFile;
 use super::table::{short, size, write_table};
+use crate::cli::api_client::{Server, ServerArgs};
 
 /// The maximum number of files that are listed.
 const MOST_FILES: usize = 100_000;
@@ -31,7 +32,7 @@ pub(super) struct ListArgs {
 
 /// Remove symbol files
 ///
-/// Stacks that a file has made readable stay so. If the project has an older file of the same build, stored stacks are repaired with that
+/// Stacks that a file has made readable stay readable. If the project has an older file of the same build, stored stacks are repaired with that
 /// file.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -82,7 +83,7 @@ pub(super) async fn run(args: &ListArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Passes on the files as the server describes them, so that nothing is lost.
+/// Prints the files as the server describes them, so that no field is lost.
 async fn as_json(server: &Server) -> anyhow::Result<ExitCode> {
     let mut all = json!({"files": []});
     let mut before: Option<String> = None;

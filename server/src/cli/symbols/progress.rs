@@ -23,7 +23,7 @@ impl Progress {
         Self { bar }
     }
 
-    /// Begins to send bytes of a file.
+    /// Shows the file whose bytes are being sent.
     pub(super) fn expect(&self, name: &str, bytes: u64) {
         self.bar.set_message(name.to_owned());
         self.bar.inc_length(bytes);

@@ -1,4 +1,4 @@
-//! Aligned columns for people, and sizes in their units.
+//! Tables with aligned columns, and sizes with units.
 
 use std::io::Write;
 

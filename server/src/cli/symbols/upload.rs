@@ -1,7 +1,7 @@
-//! `unjank symbols upload`: sends what the server does not have.
+//! `unjank symbols upload`: uploads the symbol files that the server lacks.
 //!
-//! The protocol is that of `sentry-cli`: a file goes in chunks, named by their SHA-1. The server keeps chunks for a day, so an upload that was
-//! interrupted continues where it stopped.
+//! Uses the protocol of `sentry-cli`: a file is sent in chunks, named by their SHA-1. The server keeps chunks for a day, so an interrupted
+//! upload continues where it stopped.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -23,24 +23,24 @@ use unjank_symbols::SymbolId;
 use super::exit_code;
 use super::files::{LocalFiles, SymbolFile, find};
 use super::progress::Progress;
-use super::server::{Server, ServerArgs};
 use super::table::{short, size};
+use crate::cli::api_client::{Server, ServerArgs};
 
 /// The organization in paths of the protocol. The server ignores it.
 const ORGANIZATION: &str = "unjank";
-/// The maximum number of files without use that are listed.
+/// The maximum number of unusable files to list.
 const MOST_LISTED: usize = 20;
-/// How often chunks are sent again that the server has lost meanwhile.
+/// How many times to resend chunks that the server has lost in the meantime.
 const MOST_ROUNDS: u32 = 5;
 /// How long the server may take to join and check a file.
 const MOST_POLLS: u32 = 600;
 const FIRST_POLL: Duration = Duration::from_millis(100);
 const LONGEST_POLL: Duration = Duration::from_secs(2);
 
-/// Upload the symbol files in these files and folders, as far as the server does not have them
+/// Upload the symbol files in these files and folders that the server does not have
 ///
-/// Finds R8 mappings (mapping.txt), ELF files, dSYM folders, PDB, Breakpad and WebAssembly files, and source maps with debug ids. Says why
-/// a file is of no use. If a connection breaks, the command repeats the request. Run again, it sends only what is missing.
+/// Finds R8 mappings (mapping.txt), ELF files, dSYM folders, PDB, Breakpad and WebAssembly files, and source maps with debug ids. Reports why a
+/// file is unusable. If a connection breaks, the command retries the request. A second run sends only the missing files.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Exit codes:
@@ -58,7 +58,7 @@ pub(super) struct UploadArgs {
     #[command(flatten)]
     server: ServerArgs,
 
-    /// Files and folders. Symbolic links inside of folders are not followed
+    /// Files and folders. Symbolic links inside folders are not followed
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 
@@ -161,7 +161,7 @@ pub(super) async fn run(args: &UploadArgs) -> anyhow::Result<ExitCode> {
     Ok(exit_code(is_complete))
 }
 
-/// Returns whether all named files are of use.
+/// Returns whether all named files are usable.
 fn explain_useless(local: &LocalFiles, progress: &Progress) -> anyhow::Result<bool> {
     for useless in local.useless.iter().take(MOST_LISTED) {
         let path = useless.path.display();
@@ -242,7 +242,7 @@ impl<'a> Upload<'a> {
         })
     }
 
-    /// Uploads a file and says what became of it. Returns whether the server has it.
+    /// Uploads a file and prints the result. Returns whether the server has the file.
     async fn file(&self, file: &SymbolFile) -> anyhow::Result<bool> {
         let progress = self.progress;
         let outcome = if file.bytes > self.options.max_file_size {
@@ -311,14 +311,14 @@ impl<'a> Upload<'a> {
                 }
                 "not_found" => bail!("the server does not keep the chunks of the file"),
                 _ if polls < MOST_POLLS => {
-                    // The chunks were there: the server works on an earlier request.
+                    // The server had the chunks: it is processing an earlier request.
                     rounds = rounds.max(1);
                     polls += 1;
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_POLL);
                 }
                 _ => bail!(
-                    "the server still checks the file. Run the command again to see the result"
+                    "the server is still checking the file. Run the command again to see the result"
                 ),
             }
         }
@@ -341,7 +341,7 @@ impl<'a> Upload<'a> {
             .await?;
         answers
             .remove(&plan.sha1)
-            .context("the server does not answer for the file")
+            .context("the server returned no result for the file")
     }
 
     async fn send_chunks(
@@ -418,7 +418,7 @@ fn chunk_upload(server: &Server) -> anyhow::Result<reqwest::Url> {
 impl Plan {
     fn of(path: &Path, chunk_size: u64) -> anyhow::Result<Self> {
         if !(1 << 10..=64 << 20).contains(&chunk_size) {
-            bail!("the server asks for chunks of {chunk_size} bytes");
+            bail!("the server requires chunks of {chunk_size} bytes");
         }
         let mut file = std::fs::File::open(path)?;
         let mut whole = Sha1::new();

@@ -1,20 +1,21 @@
-//! Simulates traces: an operation and its steps. A step takes its own time plus the time of the steps that it waits for.
+//! Simulates traces as the SDK makes them: an operation and its steps. A step takes its own time plus the time of the steps that it waits
+//! for.
 
 use unjank_protocol::{
     Attributes, Code, Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, TraceId,
 };
 
 use super::{Session, Visit, micros};
-use crate::demo::operations::{INSERT_ORDER, Operation, RunsOn, Step};
+use crate::demo::operations::{Does, INSERT_ORDER, Operation, RunsOn, Step};
 
-/// Share of traces that include methods.
-const METHODS: f64 = 0.1;
+/// Share of traces that include functions. The SDK draws once per trace, so a trace has all of them or none.
+const FUNCTIONS: f64 = 0.1;
 const MAIN: &str = "main";
 
 /// A trace that is being generated.
 struct Trace {
     id: TraceId,
-    methods: bool,
+    functions: bool,
     page: &'static str,
 }
 
@@ -30,7 +31,7 @@ impl Session<'_> {
     pub(super) fn trace(&mut self, operation: Operation, visit: &Visit) {
         let trace = Trace {
             id: TraceId(u128::from(self.random.bits() | 1) << 64 | u128::from(self.random.bits())),
-            methods: self.random.chance(METHODS) && !self.install.is_ios(),
+            functions: self.random.chance(FUNCTIONS) && !self.install.is_ios(),
             page: visit.page.name,
         };
         let start = visit.at + micros(self.random.unit() * 0.8 * visit.length as f64);
@@ -42,12 +43,13 @@ impl Session<'_> {
         };
         let mut end = self.run_all(&trace, steps, around);
         if operation == Operation::Checkout && !self.install.is_ios() {
-            end = self.insert_order(&trace, Around { at: end, ..around });
+            end = self.insert_order(&trace, Around { at: end, ..around }, visit);
         }
         let duration = end - start + micros(self.own_time(own) / 2.0);
         let failed = self.random.chance(0.012);
         let mut root = self.span(&trace, around.span, start, duration);
         root.name = Text::from(operation.name());
+        root.code = called_in("Operations.kt", operation.line());
         root.status = if failed {
             SpanStatus::Error
         } else {
@@ -60,18 +62,28 @@ impl Session<'_> {
         self.batch.spans.push(root);
     }
 
-    /// Adds the order's insertion, on the thread that the version uses for it.
-    fn insert_order(&mut self, trace: &Trace, around: Around) -> i64 {
+    /// Adds the order's insertion, on the thread that the version uses for it. If it blocks the main thread for long, adds a jank, too.
+    fn insert_order(&mut self, trace: &Trace, around: Around, visit: &Visit) -> i64 {
         let place = if self.version.writes_orders_on_main {
             RunsOn::Here
         } else {
             INSERT_ORDER.place
         };
+        let blocking = self.blocking_insertion(visit);
+        let own_us = blocking.map_or(INSERT_ORDER.own_us, |stack| {
+            stack.median_ms * 1_000.0 / self.slowness().sqrt()
+        });
         let step = Step {
             place,
+            own_us,
             ..INSERT_ORDER
         };
-        self.run(trace, &step, around)
+        let end = self.run(trace, &step, around);
+        if let Some(stack) = blocking {
+            let duration_ms = (end - around.at) / 1_000;
+            self.push_jank(visit, stack, (around.at, duration_ms.clamp(300, 19_000)));
+        }
+        end
     }
 
     fn run_all(&mut self, trace: &Trace, steps: &[Step], mut around: Around) -> i64 {
@@ -85,19 +97,19 @@ impl Session<'_> {
 
     /// Adds a step with its nested steps. Returns the time at which the enclosing step continues.
     fn run(&mut self, trace: &Trace, step: &Step, around: Around) -> i64 {
-        // On iOS, only requests are traced automatically.
-        let kept = match step.kind {
-            SpanKind::Method => trace.methods,
-            SpanKind::Init => !self.install.is_ios(),
-            _ => true,
+        // The iOS app has spans of operations and requests only.
+        let kept = match step.does {
+            Does::Function => trace.functions,
+            Does::Construction => !self.install.is_ios(),
+            Does::Request => true,
         };
         let thread = match step.place {
             RunsOn::Here => around.thread,
             RunsOn::Awaited(thread) | RunsOn::Aside(thread) => thread,
         };
-        let own = match step.kind {
-            SpanKind::Network => self.network_time(step.own_us),
-            _ => self.own_time(step.own_us),
+        let own = match step.does {
+            Does::Request => self.network_time(step.own_us),
+            Does::Function | Does::Construction => self.own_time(step.own_us),
         };
         let inner = Around {
             span: if kept { self.span_id() } else { around.span },
@@ -126,26 +138,30 @@ impl Session<'_> {
     ) -> Span<'static> {
         let mut span = self.span(trace, id, around.at, end - around.at);
         span.parent_span_id = Some(around.span);
-        span.kind = step.kind;
+        span.kind = step.does.kind();
         span.thread = Text::from(thread);
         span.on_main_thread = thread == MAIN;
-        match step.kind {
-            SpanKind::Network => {
+        match step.does {
+            Does::Request => {
+                let is_answered = !self.random.chance(0.015);
                 span.name = Text::from(step.class);
-                if self.random.chance(0.015) {
-                    span.status = SpanStatus::Error;
-                }
-            }
-            kind => {
-                span.name = match kind {
-                    SpanKind::Init => Text::from(step.class),
-                    _ => Text::from(full_name(step)),
+                span.code = called_in("HttpClient.kt", 88);
+                span.attributes = of_request(step.class, is_answered);
+                span.status = if is_answered {
+                    SpanStatus::Ok
+                } else {
+                    SpanStatus::Error
                 };
+            }
+            Does::Construction => {
+                span.name = Text::from(step.class);
                 span.code = code(step);
             }
-        }
-        if step.kind == SpanKind::Method {
-            span.sample_rate = METHODS;
+            Does::Function => {
+                span.name = Text::from(full_name(step));
+                span.code = code(step);
+                span.sample_rate = FUNCTIONS;
+            }
         }
         span
     }
@@ -161,7 +177,7 @@ impl Session<'_> {
             duration_us: duration,
             thread: Text::from(MAIN),
             on_main_thread: true,
-            status: SpanStatus::Ok,
+            status: SpanStatus::Unset,
             page: Text::from(trace.page),
             network: self.network,
             uptime_ms: self.uptime_ms(start),
@@ -210,9 +226,37 @@ impl Session<'_> {
     }
 }
 
+/// Returns the class and the function, without its parameters.
 fn full_name(step: &Step) -> String {
     let joint = if step.class.contains("::") { "::" } else { "." };
-    format!("{}{joint}{}", step.class, step.function)
+    let function = step.function.split('(').next().unwrap_or_default();
+    format!("{}{joint}{function}", step.class)
+}
+
+/// Returns the place of a call that begins a span.
+fn called_in(file: &'static str, line: u32) -> Code<'static> {
+    Code {
+        file: Text::from(file),
+        line,
+        ..Code::default()
+    }
+}
+
+/// The host of the demo's requests.
+const HOST: &str = "api.shop.example";
+
+/// Returns the attributes of a request such as `GET /home/feed`.
+fn of_request(name: &'static str, is_answered: bool) -> Attributes<'static> {
+    let (method, path) = name.split_once(' ').unwrap_or_default();
+    let mut pairs = vec![
+        (Text::from("http.request.method"), Text::from(method)),
+        (Text::from("server.address"), Text::from(HOST)),
+        (Text::from("url.path"), Text::from(path)),
+    ];
+    if is_answered {
+        pairs.push((Text::from("http.response.status_code"), Text::from("200")));
+    }
+    Attributes(pairs)
 }
 
 fn code(step: &Step) -> Code<'static> {

@@ -1,5 +1,5 @@
-//! Which problems an operation can answer. A handler declares them as `Refused<(Admin, JsonBody, …)>`: its access rule,
-//! what it reads, and what it does.
+//! The problems that an operation can answer. A handler declares their sources as `Refused<(Admin, JsonBody, …)>`: its
+//! access rule, its inputs and its actions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,6 +75,10 @@ refuses! {
     WrongLogin: "login_refused";
     /// An invitation and a new password.
     WrongInvitation: "invitation_unknown" "password_unfit";
+    /// A set-up code and the first admin.
+    WrongSetUp: "setup_code_wrong" "already_set_up" "password_unfit";
+    /// A read of the control database.
+    ControlDatabase: "control_unavailable";
     /// A new password.
     WrongPassword: "password_unfit";
     /// A session that may have ended.

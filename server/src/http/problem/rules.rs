@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 
 use super::Problem;
+use crate::control::owner_rules::ProposalError;
 use crate::control::rule_sets;
 use crate::history::DryRunError;
 use crate::http::rules::RulesFault;
@@ -27,6 +28,20 @@ impl From<rule_sets::SaveError> for Problem {
             rule_sets::SaveError::Rules(error) => error.into(),
             rule_sets::SaveError::Control(error) => error.into(),
             rule_sets::SaveError::Busy(_) => Self::overloaded(),
+        }
+    }
+}
+
+impl From<ProposalError> for Problem {
+    fn from(error: ProposalError) -> Self {
+        match error {
+            ProposalError::None(reason) => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "invalid",
+                reason.to_string(),
+            ),
+            ProposalError::Rules(error) => error.into(),
+            ProposalError::Busy(_) => Self::overloaded(),
         }
     }
 }

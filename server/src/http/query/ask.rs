@@ -1,6 +1,5 @@
 //! The query string of a query: repeated names, times in RFC 3339, and filters by any dimension.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -14,8 +13,8 @@ use utoipa::openapi::path::{Parameter, ParameterIn};
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::http::problem::Problem;
-use crate::query::{InvalidQuery, NamedQuery};
-use crate::store::reads::SUBJECTS;
+use crate::query::{GroupStatus, InvalidQuery, NamedQuery};
+use crate::store::reads::dimension_names;
 
 /// A query from the query string.
 pub(in crate::http) struct QueryString(pub(in crate::http) NamedQuery);
@@ -33,6 +32,7 @@ impl FromRequestParts<Arc<App>> for QueryString {
                 "base_from" => ask.base_from = Some(time("base_from", &value)?),
                 "base_to" => ask.base_to = Some(time("base_to", &value)?),
                 "base_app_version" => ask.base_version = Some(value),
+                "compare" => ask.same_age = at_same_age(&value)?,
                 "by" => ask.by.push(value),
                 "measure" => ask.measures.push(value),
                 "exact" => ask.exact = yes_or_no("exact", &value)?,
@@ -47,7 +47,12 @@ impl FromRequestParts<Arc<App>> for QueryString {
                     let least = whole("at_least_us", &value, 0)?;
                     ask.at_least_us = Some(i64::try_from(least).unwrap_or(i64::MAX));
                 }
+                "near_us" => {
+                    let near = whole("near_us", &value, 0)?;
+                    ask.near_us = Some(i64::try_from(near).unwrap_or(i64::MAX));
+                }
                 "cursor" => ask.cursor = Some(value),
+                "group_status" => ask.group_status = Some(group_status(&value)?),
                 _ => ask.filters.push((name.into_owned(), value)),
             }
         }
@@ -60,6 +65,27 @@ fn whole(name: &str, value: &str, least: u64) -> Result<u64, Problem> {
     number.ok_or_else(|| {
         Problem::invalid_question(format!("`{name}` must be a whole number from {least}"))
     })
+}
+
+fn at_same_age(value: &str) -> Result<bool, Problem> {
+    match value {
+        "same_age" => Ok(true),
+        "same_days" => Ok(false),
+        _ => Err(Problem::invalid_question(
+            "`compare` must be `same_age` or `same_days`",
+        )),
+    }
+}
+
+fn group_status(value: &str) -> Result<GroupStatus, Problem> {
+    match value {
+        "open" => Ok(GroupStatus::Open),
+        "resolved" => Ok(GroupStatus::Resolved),
+        "ignored" => Ok(GroupStatus::Ignored),
+        _ => Err(Problem::invalid_question(
+            "`group_status` must be `open`, `resolved` or `ignored`",
+        )),
+    }
 }
 
 fn yes_or_no(name: &str, value: &str) -> Result<bool, Problem> {
@@ -101,7 +127,11 @@ impl IntoParams for QueryParameters {
                 &time,
             ),
             parameter("to", "The end, exclusive. Default: now.", &time),
-            parameter("by", "The dimensions to group by, at most 3.", &list),
+            parameter(
+                "by",
+                "The dimensions to group by, at most 3. `attribute.` and the name of an attribute is a dimension of metrics and spans.",
+                &list,
+            ),
             parameter(
                 "measure",
                 "The measures to return. Default: all measures of the signal.",
@@ -146,16 +176,16 @@ impl IntoParams for QueryParameters {
             parameter("base_to", "… and its end.", &time),
             parameter(
                 "base_app_version",
-                "Compare with another version in the same period.",
+                "Compare with another version: on the same days, at the same age, or in the period `base_from` to `base_to`.",
                 &json!({"type": "string"}),
             ),
+            parameter(
+                "compare",
+                "`same_age`: the period of the base is shifted by the time between the first appearances of both versions. It is not shifted if that time is unknown, or if `app_version` is not a single version. Default: `same_days`.",
+                &json!({"type": "string", "enum": ["same_days", "same_age"]}),
+            ),
         ];
-        let dimensions: BTreeSet<_> = SUBJECTS
-            .iter()
-            .flat_map(|subject| subject.dimensions.iter().chain(subject.common()))
-            .map(|dimension| dimension.name)
-            .collect();
-        parameters.extend(dimensions.into_iter().map(|name| {
+        parameters.extend(dimension_names().into_iter().map(|name| {
             parameter(
                 name,
                 "Only events with one of these values, if the signal has the dimension.",

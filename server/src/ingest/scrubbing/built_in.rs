@@ -1,14 +1,14 @@
-//! Takes personal data and secrets out of texts before they are stored: query strings and user names in URLs, e-mail addresses, card and
+//! Removes personal data and secrets from texts before they are stored: query strings and user names in URLs, e-mail addresses, card and
 //! phone numbers, tokens, passwords.
 //!
-//! A text that shows no sign of any is only looked through once, byte by byte. What is found is replaced by what it was: `[email]`.
+//! A text without any sign of them is only scanned once, byte by byte. Each match is replaced by its kind, such as `[email]`.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// What was taken out.
+/// The kind of removed data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ingest) enum Kind {
     Query,
@@ -17,7 +17,7 @@ pub(in crate::ingest) enum Kind {
     Card,
     Phone,
     Secret,
-    /// By a rule of the project.
+    /// Removed by a rule of the project.
     OwnRule,
 }
 
@@ -32,7 +32,7 @@ impl Kind {
         Self::OwnRule,
     ];
 
-    /// As the reason on Ingest health says it.
+    /// The reason that Ingest health shows.
     pub(in crate::ingest) const fn as_str(self) -> &'static str {
         match self {
             Self::Query => "query_string",
@@ -64,16 +64,16 @@ impl Found {
     }
 }
 
-/// `?` with something like `name=value` after it, to the end of the word. A path or URL stands before it.
+/// `?` followed by something like `name=value`, to the end of the word. It follows a path or URL.
 static QUERY: LazyLock<Regex> = LazyLock::new(|| regex(r"\?[A-Za-z0-9_.~%\[\]-]+=[^\s]*"));
 static URL_USER: LazyLock<Regex> = LazyLock::new(|| regex(r"://[^\s/?#@\[][^\s/?#@]*@"));
-/// Domains are in lower case: `this@MainActivity.onCreate` is none.
+/// Domains are in lower case, so `this@MainActivity.onCreate` is not an address.
 static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"[A-Za-z0-9._%+-]+(?:@|%40)[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24}\b")
 });
 /// 13 to 19 digits in groups. The check digit then decides whether it is a card number.
 static CARD: LazyLock<Regex> = LazyLock::new(|| regex(r"\b[3-6](?:[ -]?[0-9]){12,18}\b"));
-/// International with `+`, or North American in its groups.
+/// International numbers with `+`, and North American numbers in their usual groups.
 static PHONE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?x) (^|[^0-9A-Za-z+]) (?:
@@ -82,12 +82,12 @@ static PHONE: LazyLock<Regex> = LazyLock::new(|| {
         ) \b",
     )
 });
-/// Tokens that are known by their form; `Authorization` as it is written; `password=…` and its like.
+/// Tokens in known formats, `Authorization` headers, and assignments such as `password=…`.
 static SECRET: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?x)
           eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*
-        | \b(?: uj[ktir]_ | gh[pousr]_ | github_pat_ | glpat- | sk_live_ | sk_test_ | rk_live_ | xox[abeoprs]- )[A-Za-z0-9_-]{16,}
+        | \b(?: uj[irkst]_ | gh[pousr]_ | github_pat_ | glpat- | sk_live_ | sk_test_ | rk_live_ | xox[abeoprs]- )[A-Za-z0-9_-]{16,}
         | \bAKIA[0-9A-Z]{16}\b | \bAIza[0-9A-Za-z_-]{35}
         | (?P<scheme> \b(?i:bearer|basic)\x20+ )[A-Za-z0-9._~+/-]{8,}=*
         | (?P<name> \b(?i: [a-z_-]*pass(?:word|wd|phrase)? | pwd | [a-z_-]*secret | [a-z_-]*token | api[_-]?key | session[_-]?id
@@ -95,7 +95,7 @@ static SECRET: LazyLock<Regex> = LazyLock::new(|| {
         | (?P<cookie> \b(?i: (?:set-)?cookie )\x20?[=:]\x20? )[^\[\n][^\n]{3,}",
     )
 });
-/// Names of attributes whose values are secrets, whatever they look like.
+/// Names of attributes whose values are always secrets.
 static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?xi) (?:^|[_.\x20-]) (?: pass(?:word|wd|phrase) | pwd | secret | (?:access|auth|id|refresh|session|csrf|api)[_.-]?token | api[_.-]?key
@@ -107,7 +107,7 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a pattern of this file, compiled by its tests")
 }
 
-/// The text without what is private in it, if there is any.
+/// Returns the text without its private data, or `None` if it has none.
 pub(in crate::ingest) fn scrubbed(text: &str) -> Option<(String, Found)> {
     let signs = Signs::new(text);
     if !signs.any() {
@@ -123,7 +123,7 @@ pub(in crate::ingest) fn scrubbed(text: &str) -> Option<(String, Found)> {
                 text = Cow::Owned(replaced);
             }
         };
-    // Secrets first: what is left of them must not look like something else.
+    // Secrets are replaced first, so that no other pattern matches a part of one.
     if signs.secret {
         let keep = |group: &str, captures: &Captures<'_>| {
             let kept = captures.name(group).map_or("", |kept| kept.as_str());
@@ -166,7 +166,7 @@ pub(in crate::ingest) fn is_secret_name(name: &str) -> bool {
     SECRET_NAME.is_match(name)
 }
 
-/// Replaces each match for which there is a replacement; nothing when there is none.
+/// Replaces each match that has a replacement. Returns `None` if no match has one.
 fn replaced(
     regex: &Regex,
     text: &str,
@@ -185,7 +185,7 @@ fn replaced(
     (end > 0).then(|| out + text.get(end..).unwrap_or_default())
 }
 
-/// The check of Luhn: from the right, every other digit counts twice.
+/// The Luhn check: from the right, every second digit counts twice.
 fn is_card(number: &str) -> bool {
     let digits: Vec<u32> = number
         .chars()
@@ -206,7 +206,7 @@ fn is_card(number: &str) -> bool {
         && sum.is_multiple_of(10)
 }
 
-/// What a text shows at a glance.
+/// Signs of private data, found in one scan of a text.
 struct Signs {
     at: bool,
     query: bool,
@@ -217,7 +217,7 @@ struct Signs {
 impl Signs {
     fn new(text: &str) -> Self {
         let (mut at, mut query, mut assigns, mut digits) = (false, false, false, 0_u32);
-        // Letters, digits, `-` and `_` in a row.
+        // The lengths of the current and the longest run of letters, digits, `-` and `_`.
         let (mut run, mut longest) = (0_u32, 0_u32);
         for byte in text.bytes() {
             if byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-' {
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn private_parts_are_replaced_by_what_they_were() {
+    fn private_parts_are_replaced_by_their_kind() {
         for (text, expected) in [
             (
                 "GET https://bob:hunter2@shop.example/cart?user=7&x=1#top",
@@ -280,6 +280,10 @@ mod tests {
                 "[secret] end",
             ),
             ("key ujk_abcdefghijklmnopqrstuvwx", "key [secret]"),
+            (
+                "/setup#code=ujs_abcdefghijklmnopqrstuvwx",
+                "/setup#code=[secret]",
+            ),
         ] {
             let scrubbed = scrubbed(text).map_or_else(|| text.to_owned(), |(text, _)| text);
             assert_eq!(scrubbed, expected);
@@ -287,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_private_stays() {
+    fn other_text_stays() {
         for text in [
             "checkout",
             "com.example.shop.Cart.open(CartId, List<Item>)",
@@ -313,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_attributes_tell_secrets() {
+    fn secrets_are_recognized_by_the_names_of_attributes() {
         for name in [
             "password",
             "user.password",

@@ -1,4 +1,4 @@
-//! The pages of the books: two places that must hold the same number of events.
+//! The pages of the books. A page compares two places that must have the same number of events.
 
 use std::sync::LazyLock;
 
@@ -14,11 +14,11 @@ use crate::store::roll_ups::RollUpTable;
 pub enum Book {
     /// Raw rows against the outcomes that count them as stored, by hour of arrival.
     Arrivals,
-    /// What batches brought against what became of it, by hour of arrival.
+    /// The events of batches against their outcomes, by hour of arrival.
     Batches,
-    /// Raw rows against the roll-up by the hour.
+    /// Raw rows against the hourly roll-up.
     Hours,
-    /// The roll-up by the hour (or raw rows, where there is none) against the roll-up by the day.
+    /// The hourly roll-up, or raw rows if there is none, against the daily roll-up.
     Days,
 }
 
@@ -57,12 +57,12 @@ pub(super) struct Side {
     pub(super) table: &'static str,
     /// The column that dates a row.
     pub(super) time: &'static str,
-    /// What a row counts. `1`: itself.
+    /// The number of events of a row, as SQL. `1` if a row is one event.
     pub(super) sum: &'static str,
     pub(super) only: Only,
 }
 
-/// A comparison of two tables. `source` is written first, and `copy` is made of it.
+/// A comparison of two tables. `source` is written first, and `copy` is derived from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Page {
     pub signal: &'static str,
@@ -78,7 +78,7 @@ impl Page {
         self.source.table
     }
 
-    /// The table that is made of the other one.
+    /// The table that is derived from the other one.
     #[must_use]
     pub fn copy_table(&self) -> &'static str {
         self.copy.table
@@ -91,7 +91,7 @@ pub(super) enum Only {
     All,
     /// Outcomes of stored events of a signal.
     Stored(&'static str),
-    /// Outcomes of events that batches brought and the server accepted.
+    /// Outcomes of events that the server accepted in batches.
     Accepted,
 }
 
@@ -101,7 +101,7 @@ impl Only {
         match self {
             Self::All => None,
             Self::Stored(signal) => Some(format!("signal = '{signal}' AND outcome = 'stored'")),
-            // A batch counts as accepted what it had when it was acknowledged; what ClickHouse refused then waits, or was
+            // The accepted events of a batch are those when it was acknowledged. If ClickHouse refused some later, they wait or were
             // dropped.
             Self::Accepted => Some(
                 "(outcome IN ('stored', 'dead_letter') OR (outcome = 'rejected' AND reason = 'dropped_by_operator'))"
@@ -148,7 +148,7 @@ impl Page {
         Self::new(raw.name, Book::Arrivals, rows, stored)
     }
 
-    /// Compares a roll-up with the table it is made of.
+    /// Compares a roll-up with the table that it is computed from.
     fn roll_up(table: RollUpTable) -> Self {
         let definition = table.definition;
         let (raw, rolled_up) = definition.counts;

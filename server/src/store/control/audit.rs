@@ -1,13 +1,14 @@
 //! The audit log: one row per change, written in the change's own transaction.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::Control;
 use super::backend::{Notice, Row, values};
-use super::checks::page;
+use super::checks::{self, page};
 use super::error::ControlError;
 use super::text_enum::text_enum;
 use crate::clock::UnixTime;
@@ -58,6 +59,18 @@ impl Actor {
     }
 }
 
+/// Parses the format of [`fmt::Display`].
+impl FromStr for Actor {
+    type Err = ControlError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let unknown =
+            || checks::invalid("an actor is written as `user:…`, `token:…`, `cli:…` or `system:…`");
+        let (kind, name) = text.split_once(':').ok_or_else(unknown)?;
+        Ok(Self::new(kind.parse()?, name.to_owned()))
+    }
+}
+
 /// `user:0190…`, as stored in `created_by` and `author`.
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,6 +100,7 @@ text_enum! {
         MembershipRemoved = "membership.removed",
         InvitationCreated = "invitation.created",
         InvitationTaken = "invitation.taken",
+        InvitationCancelled = "invitation.cancelled",
         SessionCreated = "session.created",
         SessionRevoked = "session.revoked",
         SessionsOfUserRevoked = "session.all_revoked",
@@ -94,13 +108,23 @@ text_enum! {
         ApiTokenCreated = "api_token.created",
         ApiTokenRevoked = "api_token.revoked",
         ConfigurationSaved = "configuration.saved",
+        ConfigurationRolledBack = "configuration.rolled_back",
+        ConfigurationSwitchedOff = "configuration.switched_off",
+        ConfigurationSwitchedOn = "configuration.switched_on",
         RuleSetSaved = "rule_set.saved",
+        RuleSetRolledBack = "rule_set.rolled_back",
         AlertRuleCreated = "alert_rule.created",
         AlertRuleUpdated = "alert_rule.updated",
         AlertRuleDeleted = "alert_rule.deleted",
         IncidentAcknowledged = "incident.acknowledged",
+        AcknowledgementWithdrawn = "incident.acknowledgement_withdrawn",
         MuteCreated = "mute.created",
         MuteEnded = "mute.ended",
+        GroupResolved = "jank_group.resolved",
+        GroupIgnored = "jank_group.ignored",
+        GroupReopened = "jank_group.reopened",
+        GroupCommented = "jank_group.commented",
+        GroupCommentDeleted = "jank_group.comment_deleted",
         ChannelCreated = "channel.created",
         ChannelUpdated = "channel.updated",
         ChannelDeleted = "channel.deleted",
@@ -108,6 +132,9 @@ text_enum! {
         ScrubbingSet = "scrubbing.set",
         StorageSet = "storage.set",
         SourceLinksSet = "source_links.set",
+        SavedViewCreated = "saved_view.created",
+        SavedViewUpdated = "saved_view.updated",
+        SavedViewDeleted = "saved_view.deleted",
         ErasureRequested = "erasure.requested",
         ErasureFinished = "erasure.finished",
         SymbolFileAdded = "symbol_file.added",
@@ -116,17 +143,27 @@ text_enum! {
 }
 
 impl Action {
-    /// Returns whether the change is announced to the holders of snapshots. Logins and changes to invitations, channels
-    /// and notifications are not: these are always read from the database, and would cause frequent notices.
+    /// Returns whether the change is announced to the holders of snapshots. Logins and changes to invitations, channels,
+    /// notifications, saved views and groups of janks are not: these are always read from the database, and would cause
+    /// frequent notices.
     pub(super) fn notice(self) -> Notice {
         match self {
             Self::SessionCreated
             | Self::InvitationCreated
             | Self::InvitationTaken
+            | Self::InvitationCancelled
             | Self::ChannelCreated
             | Self::ChannelUpdated
             | Self::ChannelDeleted
-            | Self::NotificationRetried => Notice::Silent,
+            | Self::NotificationRetried
+            | Self::SavedViewCreated
+            | Self::SavedViewUpdated
+            | Self::SavedViewDeleted
+            | Self::GroupResolved
+            | Self::GroupIgnored
+            | Self::GroupReopened
+            | Self::GroupCommented
+            | Self::GroupCommentDeleted => Notice::Silent,
             _ => Notice::Tick,
         }
     }
@@ -184,6 +221,12 @@ pub struct AuditCursor {
 pub struct AuditFilter {
     pub project: Option<String>,
     pub action: Option<Action>,
+    pub actor: Option<Actor>,
+    pub subject: Option<String>,
+    /// Only entries from this time on.
+    pub from: Option<UnixTime>,
+    /// Only entries before this time.
+    pub to: Option<UnixTime>,
     pub before: Option<AuditCursor>,
 }
 
@@ -193,6 +236,10 @@ const LIST: &str = "
     WHERE (CAST($1 AS TEXT) IS NULL OR project = $1)
       AND (CAST($2 AS TEXT) IS NULL OR action = $2)
       AND (CAST($3 AS BIGINT) IS NULL OR at < $3 OR (at = $3 AND id < $4))
+      AND (CAST($6 AS TEXT) IS NULL OR (actor_kind = $6 AND actor = $7))
+      AND (CAST($8 AS TEXT) IS NULL OR subject = $8)
+      AND (CAST($9 AS BIGINT) IS NULL OR at >= $9)
+      AND (CAST($10 AS BIGINT) IS NULL OR at < $10)
     ORDER BY at DESC, id DESC
     LIMIT $5";
 
@@ -210,6 +257,11 @@ impl Control {
             before.map(|cursor| cursor.at),
             before.map(|cursor| cursor.id),
             page(limit),
+            filter.actor.as_ref().map(|actor| actor.kind.as_str()),
+            filter.actor.as_ref().map(|actor| actor.name.as_str()),
+            filter.subject.as_deref(),
+            filter.from,
+            filter.to,
         ];
         self.records(LIST, values, AuditEntry::read).await
     }

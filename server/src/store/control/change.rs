@@ -9,6 +9,7 @@ use super::Control;
 use super::audit::{Action, Actor};
 use super::backend::{Notice, Row, Statements, Values, values};
 use super::error::ControlError;
+use super::names;
 use crate::clock::UnixTime;
 
 pub(super) struct Change<'a> {
@@ -29,9 +30,36 @@ pub(super) struct Entry<'a> {
     pub(super) detail: Json,
 }
 
+impl<'a> Entry<'a> {
+    /// Returns the entry of a change that belongs to no project.
+    pub(super) fn of_installation(action: Action, subject: &'a str, detail: Json) -> Self {
+        Self {
+            action,
+            project: None,
+            subject,
+            detail,
+        }
+    }
+}
+
 const INSERT_AUDIT: &str = "
     INSERT INTO audit (id, at, actor, actor_kind, project, action, subject, detail)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+
+impl Control {
+    /// Makes a change of one statement. Returns [`ControlError::NotFound`] if the statement affects no row.
+    pub(super) async fn change_once(
+        &self,
+        (sql, values): (&'static str, Values),
+        entry: Entry<'_>,
+        actor: &Actor,
+        at: UnixTime,
+    ) -> Result<(), ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        change.execute_found(sql, values).await?;
+        change.commit(entry).await
+    }
+}
 
 impl<'a> Change<'a> {
     pub(super) async fn begin(
@@ -99,7 +127,18 @@ impl<'a> Change<'a> {
     }
 
     /// Adds an audit entry for one of several parts of this change.
-    pub(super) async fn record(&mut self, entry: Entry<'_>) -> Result<(), ControlError> {
+    ///
+    /// The entry gets the name of its subject, unless its detail has one already, because the subject may be deleted later.
+    pub(super) async fn record(&mut self, mut entry: Entry<'_>) -> Result<(), ControlError> {
+        if let Some(detail) = entry.detail.as_object_mut()
+            && !detail.contains_key("name")
+            && entry.subject.parse::<Uuid>().is_ok()
+            && let Some(row) = self
+                .row(names::NAMES, names::values_of([entry.subject]))
+                .await?
+        {
+            detail.insert("name".to_owned(), names::read(&row)?.1.into());
+        }
         // One microsecond apart, so that the audit log preserves the order.
         let at = self.at + Duration::from_micros(self.entries);
         let values = values![

@@ -153,7 +153,7 @@ pub(super) const FOR_INCIDENTS: &str = concat!(
 );
 const FORGET_TOLD: &str = "DELETE FROM incident_channels WHERE channel = $1";
 const DELETE_LOG: &str = "DELETE FROM notifications WHERE project = $1 AND channel = $2";
-const DELETE: &str = "DELETE FROM channels WHERE project = $1 AND id = $2";
+const DELETE: &str = "DELETE FROM channels WHERE project = $1 AND id = $2 RETURNING name";
 
 fn fields(fields: &ChannelFields) -> Result<Values, ControlError> {
     checks::name(&fields.name)?;
@@ -227,13 +227,14 @@ impl Control {
         let mut change = Change::begin(self, actor, at).await?;
         let forgotten = change.execute(DELETE_LOG, values![project, id]).await?;
         change.execute(FORGET_TOLD, values![id]).await?;
-        change.execute_found(DELETE, values![project, id]).await?;
+        let deleted = change.row(DELETE, values![project, id]).await?;
+        let name: String = deleted.ok_or(ControlError::NotFound)?.get("name")?;
         change
             .commit(Entry {
                 action: Action::ChannelDeleted,
                 project: Some(project),
                 subject: &id.to_string(),
-                detail: json!({"notifications": forgotten}),
+                detail: json!({"name": name, "notifications": forgotten}),
             })
             .await
     }

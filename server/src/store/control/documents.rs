@@ -47,6 +47,20 @@ impl Document {
     }
 }
 
+/// The kind of change that a new revision makes. It determines the action in the audit log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentChange {
+    Saved,
+    /// An earlier revision is saved again.
+    RolledBack {
+        to: i64,
+    },
+    /// Devices stop collecting data.
+    SwitchedOff,
+    /// Devices collect data again.
+    SwitchedOn,
+}
+
 #[derive(Clone, Debug)]
 pub struct NewDocument {
     pub project: String,
@@ -54,6 +68,7 @@ pub struct NewDocument {
     pub expected_revision: i64,
     pub text: String,
     pub note: String,
+    pub change: DocumentChange,
     /// The note stored with an incident, in the same transaction.
     pub action: Option<ActionNote>,
 }
@@ -133,10 +148,16 @@ impl DocumentKind {
         }
     }
 
-    fn saved(self) -> Action {
-        match self {
-            Self::Configuration => Action::ConfigurationSaved,
-            Self::RuleSet => Action::RuleSetSaved,
+    fn action(self, change: DocumentChange) -> Action {
+        match (self, change) {
+            (Self::Configuration, DocumentChange::Saved) => Action::ConfigurationSaved,
+            (Self::Configuration, DocumentChange::RolledBack { .. }) => {
+                Action::ConfigurationRolledBack
+            }
+            (Self::Configuration, DocumentChange::SwitchedOff) => Action::ConfigurationSwitchedOff,
+            (Self::Configuration, DocumentChange::SwitchedOn) => Action::ConfigurationSwitchedOn,
+            (Self::RuleSet, DocumentChange::RolledBack { .. }) => Action::RuleSetRolledBack,
+            (Self::RuleSet, _) => Action::RuleSetSaved,
         }
     }
 
@@ -192,12 +213,16 @@ impl Control {
                 current: new.expected_revision,
             });
         }
+        let mut detail = json!({"revision": saved.revision, "note": saved.note});
+        if let DocumentChange::RolledBack { to } = new.change {
+            detail["to"] = json!(to);
+        }
         change
             .commit(Entry {
-                action: kind.saved(),
+                action: kind.action(new.change),
                 project: Some(&saved.project),
                 subject: &saved.revision.to_string(),
-                detail: json!({"revision": saved.revision, "note": saved.note}),
+                detail,
             })
             .await?;
         Ok(saved)

@@ -201,7 +201,7 @@ const REVOKE_TOKENS: &str =
     "UPDATE api_tokens SET revoked_at = $2 WHERE project = $1 AND revoked_at IS NULL";
 
 /// Deletes all data of a project, in an order that satisfies references. The audit log and the receipts are kept.
-const FORGET_PROJECT: [&str; 18] = [
+const FORGET_PROJECT: [&str; 21] = [
     "
     DELETE FROM incident_channels
     WHERE incident IN (SELECT id FROM incidents WHERE project = $1)",
@@ -211,6 +211,9 @@ const FORGET_PROJECT: [&str; 18] = [
     "DELETE FROM notifications WHERE project = $1",
     "DELETE FROM channels WHERE project = $1",
     "DELETE FROM mutes WHERE project = $1",
+    "DELETE FROM saved_views WHERE project = $1",
+    "DELETE FROM group_comments WHERE project = $1",
+    "DELETE FROM handled_groups WHERE project = $1",
     "DELETE FROM incidents WHERE project = $1",
     "DELETE FROM alert_states WHERE rule IN (SELECT id FROM alert_rules WHERE project = $1)",
     "
@@ -278,7 +281,7 @@ impl Control {
         self.records(LIST, values, Erasure::read).await
     }
 
-    /// Returns the erasures of whole projects, and all those of erased projects, latest first.
+    /// Returns the erasures of whole projects, and all erasures of erased projects, latest first.
     pub async fn project_erasures(&self) -> Result<Vec<Erasure>, ControlError> {
         self.records(OPEN_OF_PROJECTS, values![], Erasure::read)
             .await

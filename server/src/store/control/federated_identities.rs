@@ -11,13 +11,13 @@ use uuid::Uuid;
 use super::Control;
 use super::audit::{Action, Actor};
 use super::backend::{Row, values};
-use super::change::{Change, Entry, new_id};
+use super::change::{Change, Entry};
 use super::checks;
 use super::error::ControlError;
 use super::invitations::END_INVITATIONS;
 use super::memberships::{self, Membership, Role};
 use super::sessions::REVOKE_ALL_OF_USER;
-use super::users::{self, User};
+use super::users::{self, NewUser, User};
 use crate::clock::UnixTime;
 
 /// The maximum length of a subject according to OpenID Connect.
@@ -95,7 +95,7 @@ const LINK: &str = "
     INSERT INTO federated_identities (issuer, subject, user_id, created_at)
     VALUES ($1, $2, $3, $4)";
 const UNLINK: &str = "DELETE FROM federated_identities WHERE user_id = $1";
-/// Changes nothing but locks the rows, so that two concurrent logins cannot demote the last two operators.
+/// Only locks the rows, so that two concurrent logins cannot demote the last two operators.
 const LOCK_OPERATORS: &str = "
     UPDATE users
     SET is_admin = is_admin
@@ -177,7 +177,11 @@ impl Control {
             .await?;
         let subject = user.to_string();
         change
-            .commit(entry(Action::IdentityUnlinked, &subject, json!({})))
+            .commit(Entry::of_installation(
+                Action::IdentityUnlinked,
+                &subject,
+                json!({}),
+            ))
             .await
     }
 }
@@ -217,7 +221,15 @@ impl Change<'_> {
             None if login.roles.as_ref().is_some_and(GivenRoles::is_empty) => {
                 return Ok(Admission::Refused(Refusal::NoRole));
             }
-            None => self.create_federated(&email, &login.name).await?,
+            None => {
+                let new = NewUser {
+                    email,
+                    name: login.name.clone(),
+                    password_hash: None,
+                    is_admin: false,
+                };
+                self.add_user(new).await?
+            }
         };
         if user.disabled_at.is_some() {
             return Ok(Admission::Refused(Refusal::Disabled));
@@ -236,20 +248,6 @@ impl Change<'_> {
         Ok(Admission::Admitted(user))
     }
 
-    async fn create_federated(&mut self, email: &str, name: &str) -> Result<User, ControlError> {
-        checks::name(name)?;
-        let at = self.at();
-        let none: Option<String> = None;
-        let values = values![new_id(at), email, name, none, false, at];
-        let inserted = self.row(users::INSERT, values).await?;
-        let user = User::read(&inserted.ok_or(ControlError::NotFound)?)?;
-        let detail = json!({"email": user.email, "name": user.name, "is_admin": false});
-        let subject = user.id.to_string();
-        self.record(entry(Action::UserCreated, &subject, detail))
-            .await?;
-        Ok(user)
-    }
-
     /// Links an account to a user. Ends the user's open invitations, which are no longer needed.
     async fn link(&mut self, user: &User, login: &FederatedLogin) -> Result<(), ControlError> {
         let at = self.at();
@@ -259,8 +257,12 @@ impl Change<'_> {
         self.execute(END_INVITATIONS, values![user.id, at]).await?;
         let detail = json!({"issuer": issuer, "subject": account});
         let subject = user.id.to_string();
-        self.record(entry(Action::IdentityLinked, &subject, detail))
-            .await
+        self.record(Entry::of_installation(
+            Action::IdentityLinked,
+            &subject,
+            detail,
+        ))
+        .await
     }
 
     /// Replaces the roles of a user. The last operator with a password stays one, so that a wrong mapping cannot lock
@@ -290,8 +292,12 @@ impl Change<'_> {
             };
             let detail = json!({"is_admin": operator, "tokens_revoked": revoked});
             let subject = user.id.to_string();
-            self.record(entry(Action::OperatorSet, &subject, detail))
-                .await?;
+            self.record(Entry::of_installation(
+                Action::OperatorSet,
+                &subject,
+                detail,
+            ))
+            .await?;
             user.is_admin = operator;
         }
         self.set_memberships(&user, &given.projects).await?;
@@ -387,8 +393,12 @@ impl Change<'_> {
             return Ok(());
         }
         let subject = user.to_string();
-        self.record(entry(Action::SessionsOfUserRevoked, &subject, json!({})))
-            .await
+        self.record(Entry::of_installation(
+            Action::SessionsOfUserRevoked,
+            &subject,
+            json!({}),
+        ))
+        .await
     }
 }
 
@@ -396,14 +406,5 @@ fn unless_disabled(user: User) -> Admission {
     match user.disabled_at {
         None => Admission::Admitted(user),
         Some(_) => Admission::Refused(Refusal::Disabled),
-    }
-}
-
-fn entry(action: Action, subject: &str, detail: serde_json::Value) -> Entry<'_> {
-    Entry {
-        action,
-        project: None,
-        subject,
-        detail,
     }
 }

@@ -34,7 +34,7 @@ impl Grant<'_> {
     }
 }
 
-// These change nothing but lock the row. On PostgreSQL, a concurrent revocation waits and then sees the new grant.
+// These only lock the row. On PostgreSQL, a concurrent revocation waits and then sees the new grant.
 const TOKEN: &str = "
     UPDATE api_tokens
     SET role = role

@@ -6,9 +6,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Control;
-use super::audit::{Action, Actor};
 use super::backend::{Notice, Row, values};
-use super::change::{Change, Entry};
+use super::change::Change;
 use super::channels::Severity;
 use super::checks;
 use super::error::ControlError;
@@ -22,7 +21,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// What was found: something got worse, or only the mix of devices changed.
+    /// The kind of finding: a value got worse, or only the mix of devices changed.
     IncidentKind { Alert = "alert", MixShift = "mix_shift" }
 }
 
@@ -192,6 +191,7 @@ pub struct GroupMove {
 pub struct IncidentFilter {
     pub rule: Option<Uuid>,
     pub state: Option<IncidentState>,
+    pub owner: Option<String>,
     /// Only incidents before this one, given by its start and its id.
     pub before: Option<(UnixTime, Uuid)>,
 }
@@ -247,13 +247,6 @@ const NOTE_ACTION: &str = "
     SET action_state = $2, action = $3
     WHERE id = $1
       AND COALESCE(action, '') = COALESCE($4, '')";
-const ACKNOWLEDGE: &str = "
-    UPDATE incidents
-    SET acknowledged_at = $3, acknowledged_by = $4
-    WHERE project = $1
-      AND id = $2
-      AND acknowledged_at IS NULL";
-
 const MOVE_STATE: &str =
     "UPDATE alert_states SET group_key = $3 WHERE rule = $1 AND group_key = $2";
 const MOVE_INCIDENT: &str = "UPDATE incidents SET group_key = $2, labels = $3 WHERE id = $1";
@@ -348,6 +341,7 @@ impl Control {
       AND ($2 = '' OR rule = $2)
       AND ($3 = '' OR state = $3)
       AND (started_at < $4 OR (started_at = $4 AND id < $5))
+      AND ($7 = '' OR owner = $7)
     ORDER BY started_at DESC, id DESC
     LIMIT $6"
         );
@@ -363,6 +357,7 @@ impl Control {
             before_at,
             before_id,
             checks::page(limit),
+            filter.owner.as_deref().unwrap_or_default(),
         ];
         self.records(LIST, values, Incident::read).await
     }
@@ -395,29 +390,6 @@ impl Control {
     pub async fn firing_incidents(&self) -> Result<i64, ControlError> {
         const FIRING: &str = "SELECT count(*) AS firing FROM incidents WHERE state = 'firing'";
         self.row(FIRING, values![]).await?.get("firing")
-    }
-
-    /// Acknowledges an incident. The first acknowledgement is kept.
-    pub async fn acknowledge_incident(
-        &self,
-        project: &str,
-        id: Uuid,
-        actor: &Actor,
-        at: UnixTime,
-    ) -> Result<Incident, ControlError> {
-        let mut change = Change::begin(self, actor, at).await?;
-        let values = values![project, id, at, actor.to_string()];
-        if change.execute(ACKNOWLEDGE, values).await? > 0 {
-            change
-                .commit(Entry {
-                    action: Action::IncidentAcknowledged,
-                    project: Some(project),
-                    subject: &id.to_string(),
-                    detail: json!({}),
-                })
-                .await?;
-        }
-        self.incident(project, id).await
     }
 }
 

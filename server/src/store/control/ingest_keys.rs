@@ -98,6 +98,13 @@ const LIST: &str = concat!(
     columns!(),
     " FROM ingest_keys WHERE project = $1 ORDER BY created_at DESC, id DESC"
 );
+/// The maximum number of hashes per statement.
+const AT_ONCE: usize = 16;
+const BY_HASH: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM ingest_keys WHERE hash IN ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+);
 const ALL_ACTIVE: &str = concat!(
     "SELECT ",
     columns!(),
@@ -172,6 +179,21 @@ impl Control {
         self.records(LIST, values![project], IngestKey::read).await
     }
 
+    /// Returns the keys with these hashes, including revoked and expired ones.
+    pub async fn ingest_keys_by_hash(
+        &self,
+        hashes: &[SecretHash],
+    ) -> Result<Vec<IngestKey>, ControlError> {
+        let mut keys = Vec::new();
+        for some in hashes.chunks(AT_ONCE) {
+            // Repeats hashes, because the statement has a fixed number of values.
+            let padded = some.iter().cycle().take(AT_ONCE);
+            let values = padded.map(|hash| (*hash).into()).collect();
+            keys.extend(self.records(BY_HASH, values, IngestKey::read).await?);
+        }
+        Ok(keys)
+    }
+
     /// Returns the keys of all projects that are valid at `now`, for the snapshot. Callers must still check for expiry
     /// later.
     pub async fn active_ingest_keys(&self, now: UnixTime) -> Result<Vec<IngestKey>, ControlError> {
@@ -201,12 +223,10 @@ impl Control {
         actor: &Actor,
         at: UnixTime,
     ) -> Result<(), ControlError> {
-        let mut change = Change::begin(self, actor, at).await?;
-        change
-            .execute_found(REVOKE, values![project, id, at])
-            .await?;
-        let (action, id) = (Action::IngestKeyRevoked, id.to_string());
-        change.commit(entry(action, project, &id, json!({}))).await
+        let subject = id.to_string();
+        let entry = entry(Action::IngestKeyRevoked, project, &subject, json!({}));
+        self.change_once((REVOKE, values![project, id, at]), entry, actor, at)
+            .await
     }
 
     /// Changes the expiry or quotas of a key. Rejects an empty change, which would leave an empty audit entry.
@@ -222,19 +242,11 @@ impl Control {
             expires_at,
             quotas,
         } = wanted;
-        let (action, detail) = match (expires_at, quotas) {
-            (None, None) => {
-                return Err(checks::invalid(
-                    "nothing to change; set `expires_at` or `quotas`",
-                ));
-            }
-            (Some(end), None) => (Action::IngestKeyExpirySet, json!({"expires_at": end})),
-            (None, Some(quotas)) => (Action::IngestKeyQuotasSet, json!({"quotas": quotas.json()})),
-            (Some(end), Some(quotas)) => (
-                Action::IngestKeyQuotasSet,
-                json!({"quotas": quotas.json(), "expires_at": end}),
-            ),
-        };
+        if expires_at.is_none() && quotas.is_none() {
+            return Err(checks::invalid(
+                "nothing to change; set `expires_at` or `quotas`",
+            ));
+        }
         let (sets_quotas, most) = (quotas.is_some(), quotas.unwrap_or_default());
         let values = values![
             project.as_str(),
@@ -257,7 +269,17 @@ impl Control {
         }
         change.execute_found(CHANGE, values).await?;
         let id = id.to_string();
-        change.commit(entry(action, &project, &id, detail)).await
+        if let Some(end) = expires_at {
+            let detail = json!({"expires_at": end});
+            let entry = entry(Action::IngestKeyExpirySet, &project, &id, detail);
+            change.record(entry).await?;
+        }
+        if let Some(quotas) = quotas {
+            let detail = json!({"quotas": quotas.json()});
+            let entry = entry(Action::IngestKeyQuotasSet, &project, &id, detail);
+            change.record(entry).await?;
+        }
+        change.commit_recorded().await
     }
 }
 

@@ -1,4 +1,4 @@
-//! Invitations: single-use links to set up the installation, to join it, or to set a new password.
+//! Invitations: single-use links to join the installation, or to set a new password.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -11,39 +11,50 @@ use super::checks;
 use super::error::ControlError;
 use super::grant::Grant;
 use super::secrets::SecretHash;
-use super::text_enum::text_enum;
 use crate::clock::UnixTime;
-
-text_enum! {
-    /// The purpose of an invitation.
-    Purpose { Setup = "setup", Invite = "invite", Reset = "reset" }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invitation {
     pub token_hash: SecretHash,
-    pub purpose: Purpose,
-    /// The user whose password is set. A setup has no user yet.
-    pub user: Option<Uuid>,
+    /// The user whose password is set.
+    pub user: Uuid,
+    pub expires_at: UnixTime,
+}
+
+/// An invitation that was neither used nor cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenInvitation {
+    pub user: Uuid,
+    /// May be in the past, because an expired invitation stays open.
     pub expires_at: UnixTime,
 }
 
 const INSERT: &str = "
     INSERT INTO invitations (token_hash, purpose, user_id, created_at, expires_at, created_by)
-    VALUES ($1, $2, $3, $4, $5, $6)";
+    VALUES ($1, 'invite', $2, $3, $4, $5)";
 /// A single statement takes the invitation: of two concurrent attempts, the second finds it used.
 const TAKE: &str = "
     UPDATE invitations
-    SET used_at = $3
+    SET used_at = $2
     WHERE token_hash = $1
-      AND purpose = $2
+      AND purpose = 'invite'
       AND used_at IS NULL
-      AND expires_at > $3
-    RETURNING user_id, expires_at";
+      AND expires_at > $2
+    RETURNING user_id";
 /// Ends a user's open links, after another one was taken, a password was set, or the user was disabled.
 pub(super) const END_INVITATIONS: &str =
     "UPDATE invitations SET used_at = $2 WHERE user_id = $1 AND used_at IS NULL";
-const IS_ADMIN: &str = "SELECT is_admin FROM users WHERE id = $1 AND disabled_at IS NULL";
+const INVITED: &str = "
+    SELECT is_admin, password_hash IS NOT NULL AS has_password
+    FROM users
+    WHERE id = $1
+      AND disabled_at IS NULL";
+const OPEN: &str = "
+    SELECT user_id, MAX(expires_at) AS expires_at
+    FROM invitations
+    WHERE used_at IS NULL
+      AND user_id IN (SELECT id FROM users WHERE email > $1 ORDER BY email LIMIT $2)
+    GROUP BY user_id";
 
 impl Control {
     pub async fn create_invitation(
@@ -52,72 +63,76 @@ impl Control {
         actor: &Actor,
         at: UnixTime,
     ) -> Result<(), ControlError> {
-        let Invitation { purpose, user, .. } = invitation;
-        if (*purpose == Purpose::Setup) == user.is_some() {
-            return Err(checks::invalid(
-                "a setup must not name a user; an invitation or a reset must",
-            ));
-        }
+        let Invitation {
+            token_hash,
+            user,
+            expires_at,
+        } = *invitation;
         let mut change = Change::begin(self, actor, at).await?;
-        if let Some(user) = user {
-            let found = change.row(IS_ADMIN, values![*user]).await?;
-            let found = found.ok_or(ControlError::NotFound)?;
-            let grant = Grant::of_a_person(found.get("is_admin")?);
-            change.grants(grant).await?;
-            // Only the latest link is valid.
-            change.execute(END_INVITATIONS, values![*user, at]).await?;
-        }
-        let values = values![
-            invitation.token_hash,
-            purpose.as_str(),
-            *user,
-            at,
-            invitation.expires_at,
-            actor.to_string(),
-        ];
+        let invited = change.row(INVITED, values![user]).await?;
+        let invited = invited.ok_or(ControlError::NotFound)?;
+        let grant = Grant::of_a_person(invited.get("is_admin")?);
+        change.grants(grant).await?;
+        // Only the latest link is valid.
+        change.execute(END_INVITATIONS, values![user, at]).await?;
+        let values = values![token_hash, user, at, expires_at, actor.to_string()];
         change.execute(INSERT, values).await?;
-        let detail = json!({"purpose": purpose.as_str(), "expires_at": invitation.expires_at});
-        let (action, subject) = (Action::InvitationCreated, subject(*user));
-        change.commit(entry(action, &subject, detail)).await
+        let purpose = match invited.get("has_password")? {
+            true => "reset",
+            false => "invite",
+        };
+        let detail = json!({"purpose": purpose, "expires_at": expires_at});
+        let (action, subject) = (Action::InvitationCreated, user.to_string());
+        change
+            .commit(Entry::of_installation(action, &subject, detail))
+            .await
     }
 
-    /// Takes an invitation. Returns [`ControlError::NotFound`] alike if it is used, expired or unknown.
+    /// Takes an invitation and returns its user. Returns the same [`ControlError::NotFound`] if it is used, expired or
+    /// unknown.
     pub async fn take_invitation(
         &self,
         token_hash: SecretHash,
-        purpose: Purpose,
         actor: &Actor,
         at: UnixTime,
-    ) -> Result<Invitation, ControlError> {
+    ) -> Result<Uuid, ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
-        let values = values![token_hash, purpose.as_str(), at];
-        let taken = change.row(TAKE, values).await?;
-        let taken = taken.ok_or(ControlError::NotFound)?;
-        let invitation = Invitation {
-            token_hash,
-            purpose,
-            user: taken.maybe_id("user_id")?,
-            expires_at: taken.get("expires_at")?,
-        };
-        if let Some(user) = invitation.user {
-            change.execute(END_INVITATIONS, values![user, at]).await?;
-        }
-        let detail = json!({"purpose": purpose.as_str()});
-        let (action, subject) = (Action::InvitationTaken, subject(invitation.user));
-        change.commit(entry(action, &subject, detail)).await?;
-        Ok(invitation)
+        let taken = change.row(TAKE, values![token_hash, at]).await?;
+        let user = taken.ok_or(ControlError::NotFound)?.id("user_id")?;
+        change.execute(END_INVITATIONS, values![user, at]).await?;
+        let (action, subject) = (Action::InvitationTaken, user.to_string());
+        change
+            .commit(Entry::of_installation(action, &subject, json!({})))
+            .await?;
+        Ok(user)
     }
-}
 
-fn subject(user: Option<Uuid>) -> String {
-    user.map_or_else(|| "instance".to_owned(), |user| user.to_string())
-}
+    /// Cancels the open invitation of a user.
+    pub async fn cancel_invitation(
+        &self,
+        user: Uuid,
+        actor: &Actor,
+        at: UnixTime,
+    ) -> Result<(), ControlError> {
+        let subject = user.to_string();
+        let entry = Entry::of_installation(Action::InvitationCancelled, &subject, json!({}));
+        self.change_once((END_INVITATIONS, values![user, at]), entry, actor, at)
+            .await
+    }
 
-fn entry(action: Action, subject: &str, detail: serde_json::Value) -> Entry<'_> {
-    Entry {
-        action,
-        project: None,
-        subject,
-        detail,
+    /// Returns the open invitations of the users on the same page of [`Control::users`].
+    pub async fn open_invitations(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<OpenInvitation>, ControlError> {
+        let values = values![after.unwrap_or_default(), checks::page(limit)];
+        self.records(OPEN, values, |row| {
+            Ok(OpenInvitation {
+                user: row.id("user_id")?,
+                expires_at: row.get("expires_at")?,
+            })
+        })
+        .await
     }
 }

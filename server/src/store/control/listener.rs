@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 const CHANNEL: &str = "unjank_control";
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// How long to wait for a notice before checking the connection. One dropped by a firewall looks merely idle.
+/// How long to wait for a notice before checking the connection. A connection that a firewall dropped looks idle.
 const QUIET: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -38,6 +38,7 @@ const SET: &str = "
     INSERT INTO memberships (user_id, project, role)
     VALUES ($1, $2, $3)
     ON CONFLICT (user_id, project) DO UPDATE SET role = excluded.role";
+const ONE: &str = "SELECT role FROM memberships WHERE user_id = $1 AND project = $2";
 pub(super) const REMOVE: &str = "DELETE FROM memberships WHERE user_id = $1 AND project = $2";
 pub(super) const OF_USER: &str =
     "SELECT user_id, project, role FROM memberships WHERE user_id = $1 ORDER BY project";
@@ -64,6 +65,8 @@ impl Control {
             until: None,
         };
         change.grants(grant).await?;
+        let before = change.row(ONE, values![*user, project.as_str()]).await?;
+        let before = before.map(|row| row.get::<String>("role")).transpose()?;
         let values = values![*user, project.as_str(), role.as_str()];
         change.execute(SET, values).await?;
         // Only admins create tokens.
@@ -80,7 +83,7 @@ impl Control {
                 action: Action::MembershipSet,
                 project: Some(project),
                 subject: &user.to_string(),
-                detail: json!({"role": role.as_str(), "tokens_revoked": revoked}),
+                detail: json!({"role": role.as_str(), "role_before": before, "tokens_revoked": revoked}),
             })
             .await
     }

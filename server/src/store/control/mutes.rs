@@ -136,15 +136,13 @@ impl Control {
         actor: &Actor,
         at: UnixTime,
     ) -> Result<(), ControlError> {
-        let mut change = Change::begin(self, actor, at).await?;
-        change.execute_found(END, values![project, id, at]).await?;
-        change
-            .commit(Entry {
-                action: Action::MuteEnded,
-                project: Some(project),
-                subject: &id.to_string(),
-                detail: json!({}),
-            })
+        let entry = Entry {
+            action: Action::MuteEnded,
+            project: Some(project),
+            subject: &id.to_string(),
+            detail: json!({}),
+        };
+        self.change_once((END, values![project, id, at]), entry, actor, at)
             .await
     }
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::Control;
 use super::audit::{Action, Actor};
 use super::backend::{Notice, Row, Statements, values};
-use super::change::{Change, Entry, new_id};
+use super::change::{Entry, new_id};
 use super::checks::{self, page};
 use super::error::ControlError;
 use super::text_enum::text_enum;
@@ -99,7 +99,7 @@ macro_rules! columns {
         "id, project, channel, key, subject, body, state, attempts, next_attempt_at, last_error, created_at, delivered_at"
     };
 }
-/// `created_at` always increases within a thread, because the clocks of servers differ and may stand still.
+/// `created_at` always increases within a thread, because the clocks of servers differ and may stall.
 const INSERT: &str = "
     INSERT INTO notifications (id, project, channel, key, thread, subject, body, state, attempts, next_attempt_at,
         created_at)
@@ -261,17 +261,13 @@ impl Control {
         actor: &Actor,
         at: UnixTime,
     ) -> Result<(), ControlError> {
-        let mut change = Change::begin(self, actor, at).await?;
-        change
-            .execute_found(RETRY, values![project, id, at])
-            .await?;
-        change
-            .commit(Entry {
-                action: Action::NotificationRetried,
-                project: Some(project),
-                subject: &id.to_string(),
-                detail: json!({}),
-            })
+        let entry = Entry {
+            action: Action::NotificationRetried,
+            project: Some(project),
+            subject: &id.to_string(),
+            detail: json!({}),
+        };
+        self.change_once((RETRY, values![project, id, at]), entry, actor, at)
             .await
     }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::Control;
 use super::audit::{Action, Actor};
 use super::backend::{Row, values};
-use super::change::{Change, Entry};
+use super::change::Entry;
 use super::error::ControlError;
 use super::json_text::JsonText;
 use crate::clock::UnixTime;
@@ -36,18 +36,14 @@ impl Control {
         actor: &Actor,
         at: UnixTime,
     ) -> Result<(), ControlError> {
-        let mut change = Change::begin(self, actor, at).await?;
-        change
-            .execute_found(SET, values![project, document.clone()])
-            .await?;
         let detail: serde_json::Value = document.read()?;
-        change
-            .commit(Entry {
-                action: Action::ScrubbingSet,
-                project: Some(project),
-                subject: project,
-                detail: json!({"scrubbing": detail}),
-            })
+        let entry = Entry {
+            action: Action::ScrubbingSet,
+            project: Some(project),
+            subject: project,
+            detail: json!({"scrubbing": detail}),
+        };
+        self.change_once((SET, values![project, document.clone()]), entry, actor, at)
             .await
     }
 }

@@ -144,7 +144,9 @@ impl Control {
         let session = Session::read(&inserted.ok_or(ControlError::NotFound)?)?;
         let detail = json!({"user": session.user, "expires_at": session.expires_at});
         let (action, subject) = (Action::SessionCreated, session.id.to_string());
-        change.commit(entry(action, &subject, detail)).await?;
+        change
+            .commit(Entry::of_installation(action, &subject, detail))
+            .await?;
         Ok(session)
     }
 
@@ -191,10 +193,10 @@ impl Control {
         actor: &Actor,
         at: UnixTime,
     ) -> Result<(), ControlError> {
-        let mut change = Change::begin(self, actor, at).await?;
-        change.execute_found(REVOKE, values![id, at]).await?;
-        let (action, subject) = (Action::SessionRevoked, id.to_string());
-        change.commit(entry(action, &subject, json!({}))).await
+        let subject = id.to_string();
+        let entry = Entry::of_installation(Action::SessionRevoked, &subject, json!({}));
+        self.change_once((REVOKE, values![id, at]), entry, actor, at)
+            .await
     }
 
     pub async fn revoke_sessions_of(
@@ -208,7 +210,9 @@ impl Control {
             .execute(REVOKE_ALL_OF_USER, values![user, at])
             .await?;
         let (action, subject) = (Action::SessionsOfUserRevoked, user.to_string());
-        change.commit(entry(action, &subject, json!({}))).await
+        change
+            .commit(Entry::of_installation(action, &subject, json!({})))
+            .await
     }
 
     /// Returns the active sessions of a user, most recently used first, at most 100. Older ones are ignored.
@@ -250,15 +254,8 @@ async fn refuse(
     change.execute(REVOKE, values![session, at]).await?;
     let detail = json!({"user": user});
     let (action, subject) = (Action::SessionReused, session.to_string());
-    change.commit(entry(action, &subject, detail)).await?;
+    change
+        .commit(Entry::of_installation(action, &subject, detail))
+        .await?;
     Ok(Rotation::Reused { session, user })
-}
-
-fn entry(action: Action, session: &str, detail: serde_json::Value) -> Entry<'_> {
-    Entry {
-        action,
-        project: None,
-        subject: session,
-        detail,
-    }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::Control;
 use super::audit::{Action, Actor};
 use super::backend::{Row, values};
-use super::change::{Change, Entry};
+use super::change::Entry;
 use super::error::ControlError;
 use super::json_text::JsonText;
 use crate::clock::UnixTime;
@@ -39,17 +39,13 @@ impl Control {
         at: UnixTime,
     ) -> Result<(), ControlError> {
         let document = JsonText::new(links.document());
-        let mut change = Change::begin(self, actor, at).await?;
-        change
-            .execute_found(SET, values![project, document])
-            .await?;
-        change
-            .commit(Entry {
-                action: Action::SourceLinksSet,
-                project: Some(project),
-                subject: project,
-                detail: json!({"source_links": links.document()}),
-            })
+        let entry = Entry {
+            action: Action::SourceLinksSet,
+            project: Some(project),
+            subject: project,
+            detail: json!({"source_links": links.document()}),
+        };
+        self.change_once((SET, values![project, document]), entry, actor, at)
             .await
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct SqliteBackend {
     writer: SqlitePool,
     readers: SqlitePool,
     changes: watch::Sender<u64>,
-    /// Stops the look-out when the handle is dropped.
+    /// Stops the watcher when the handle is dropped.
     _look_out: DropGuard,
 }
 
@@ -95,8 +95,8 @@ async fn open_writer(options: &SqliteConnectOptions) -> Result<SqlitePool, sqlx:
     pool.connect_with(options.clone()).await
 }
 
-/// Ticks when another process, such as a command run beside the server, writes to the file. SQLite sends no notices,
-/// but `data_version` tells each connection whether another has committed, at the cost of a read of shared memory.
+/// Ticks when another process, such as a command run alongside the server, writes to the file. SQLite sends no notices,
+/// but `data_version` shows each connection whether another has committed, at the cost of a read of shared memory.
 async fn look_out(writer: &SqlitePool, changes: &watch::Sender<u64>, mut seen: i64) {
     loop {
         sleep(LOOK_OUT_EVERY).await;

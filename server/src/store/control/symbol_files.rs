@@ -38,7 +38,7 @@ pub struct SymbolFile {
 pub struct SymbolFileFilter<'f> {
     /// Only files with symbols of this build. Only this build of them is returned.
     pub symbol_id: Option<&'f SymbolId>,
-    /// Only files from before this one.
+    /// Only files before this one.
     pub before: Option<Uuid>,
 }
 
@@ -53,16 +53,7 @@ pub struct Build {
     pub has_lines: bool,
 }
 
-/// The file and place with the symbols of a build.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UsableBuild {
-    pub file: Uuid,
-    pub content: String,
-    pub place: u32,
-    pub format: String,
-}
-
-/// How much the files of a project take.
+/// The space that the files of a project take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SymbolUsage {
     pub bytes: u64,
@@ -121,9 +112,14 @@ const INSERT: &str = "
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
     ON CONFLICT (project, checksum) DO NOTHING";
 const INSERT_BUILD: &str = "
-    INSERT INTO symbol_builds (file, project, symbol_id, is_main, place, format, arch, name, has_functions, has_lines)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    INSERT INTO symbol_builds (file, project, symbol_id, is_main, place, format, arch, name, has_functions, has_lines, needs)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
     ON CONFLICT DO NOTHING";
+/// Files that need this one get the new revision, so that stored stacks are repaired with both.
+const RENEW_NEEDY: &str = "
+    UPDATE symbol_files SET revision = $3 WHERE project = $1 AND id IN (
+        SELECT file FROM symbol_builds WHERE project = $1
+            AND needs IN (SELECT symbol_id FROM symbol_builds WHERE project = $1 AND file = $2))";
 /// The best of the other files with an id of this one gets the new revision, so that stored stacks are repaired with it.
 const SUCCEED: &str = "
     UPDATE symbol_files SET revision = $3 WHERE id = (
@@ -141,24 +137,6 @@ const USAGE: &str = "
     SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS bytes,
         (SELECT COUNT(*) FROM symbol_builds WHERE project = $1) AS builds
     FROM symbol_files WHERE project = $1";
-/// The best file: with lines before one with names only, the latest of equals.
-const USABLE: &str = "
-    SELECT f.id AS id, f.content AS content, b.place AS place, b.format AS format
-    FROM symbol_builds b JOIN symbol_files f ON f.id = b.file
-    WHERE b.project = $1 AND b.symbol_id = $2 AND b.has_functions
-    ORDER BY b.has_lines DESC, f.revision DESC LIMIT 1";
-const IDS_WITHOUT_LINES: &str = "
-    SELECT symbol_id FROM symbol_builds WHERE project = $1 AND has_functions
-    GROUP BY symbol_id HAVING MAX(CASE WHEN has_lines THEN 1 ELSE 0 END) = 0
-    ORDER BY symbol_id LIMIT $2";
-const IDS_SINCE: &str = "
-    SELECT DISTINCT b.symbol_id AS symbol_id
-    FROM symbol_builds b JOIN symbol_files f ON f.id = b.file
-    WHERE b.project = $1 AND b.has_functions AND f.revision > $2 AND f.revision <= $3 AND b.symbol_id > $4
-    ORDER BY 1 LIMIT $5";
-const REVISIONS: &str = "SELECT id, symbols_revision, symbols_repaired FROM projects";
-const REPAIRED: &str = "
-    UPDATE projects SET symbols_repaired = $2 WHERE id = $1 AND symbols_repaired < $2";
 const TOUCH: &str = "
     UPDATE symbol_files SET last_used_at = $3
     WHERE project = $1 AND id = $2 AND COALESCE(last_used_at, 0) < $3";
@@ -166,6 +144,12 @@ const TOUCH: &str = "
 const UNUSED: &str = "
     SELECT id, project FROM symbol_files
     WHERE uploaded_at < $1 AND COALESCE(last_used_at, 0) < $1
+        AND NOT EXISTS (
+            SELECT 1
+            FROM symbol_builds b
+            JOIN symbol_builds o ON o.project = b.project AND o.needs = b.symbol_id AND o.file <> b.file
+            JOIN symbol_files f ON f.id = o.file
+            WHERE b.file = symbol_files.id AND (f.uploaded_at >= $1 OR f.last_used_at >= $1))
     ORDER BY id LIMIT $2";
 const IDS_OF: &str = "
     SELECT DISTINCT symbol_id FROM symbol_builds WHERE project = $1 AND file = $2 ORDER BY 1 LIMIT $3";
@@ -204,17 +188,17 @@ impl Build {
     }
 }
 
-fn unsigned(row: &Row, column: &str) -> Result<u64, ControlError> {
+pub(super) fn unsigned(row: &Row, column: &str) -> Result<u64, ControlError> {
     Ok(u64::try_from(row.get::<i64>(column)?).unwrap_or_default())
 }
 
-fn signed(number: u64) -> i64 {
+pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 impl Control {
-    /// Adds a file. Returns the one that the project has, if it has one with this content. [`ControlError::NotFound`]: there is no such
-    /// project, or it is being erased.
+    /// Adds a file. If the project has a file with this content, returns that file. [`ControlError::NotFound`]: there is no such project, or it
+    /// is being erased.
     pub async fn add_symbol_file(
         &self,
         project: &str,
@@ -261,10 +245,13 @@ impl Control {
                     found.name.as_str(),
                     found.contents.functions,
                     found.contents.lines,
+                    found.needs.as_deref().unwrap_or_default(),
                 ];
                 change.execute(INSERT_BUILD, values).await?;
             }
         }
+        let renewed = values![project, id, revision];
+        change.execute(RENEW_NEEDY, renewed).await?;
         let ids: Vec<&str> = (new.found.iter())
             .filter_map(|found| Some(found.ids.first()?.as_str()))
             .take(10)
@@ -367,7 +354,7 @@ impl Control {
         Ok(is_unused.then_some(content))
     }
 
-    /// Returns how much the files of a project take.
+    /// Returns the space that the files of a project take.
     pub async fn symbol_usage(&self, project: &str) -> Result<SymbolUsage, ControlError> {
         let row = self.row(USAGE, values![project]).await?;
         Ok(SymbolUsage {
@@ -404,74 +391,6 @@ impl Control {
     /// Returns the size of all files of a project.
     pub async fn symbol_bytes(&self, project: &str) -> Result<u64, ControlError> {
         Ok(self.symbol_usage(project).await?.bytes)
-    }
-
-    /// Returns the best symbols of a build.
-    pub async fn usable_symbols(
-        &self,
-        project: &str,
-        symbol_id: &str,
-    ) -> Result<Option<UsableBuild>, ControlError> {
-        let rows = self.rows(USABLE, values![project, symbol_id]).await?;
-        let Some(row) = rows.first() else {
-            return Ok(None);
-        };
-        Ok(Some(UsableBuild {
-            file: row.id("id")?,
-            content: row.get("content")?,
-            place: u32::try_from(row.get::<i64>("place")?).unwrap_or_default(),
-            format: row.get("format")?,
-        }))
-    }
-
-    /// Returns the next ids after `after` of the builds whose files have a revision above `first` and up to `last`.
-    pub async fn symbol_ids_since(
-        &self,
-        project: &str,
-        (first, last): (u64, u64),
-        after: &str,
-        most: u32,
-    ) -> Result<Vec<String>, ControlError> {
-        let values = values![project, signed(first), signed(last), after, i64::from(most),];
-        self.records(IDS_SINCE, values, |row| row.get("symbol_id"))
-            .await
-    }
-
-    /// Returns the ids of the builds whose files have names of functions, but no lines.
-    pub async fn symbol_ids_without_lines(
-        &self,
-        project: &str,
-        most: u32,
-    ) -> Result<Vec<String>, ControlError> {
-        let values = values![project, i64::from(most)];
-        self.records(IDS_WITHOUT_LINES, values, |row| row.get("symbol_id"))
-            .await
-    }
-
-    /// Returns the revision of the files of each project, and the one up to which stored stacks are repaired.
-    pub async fn symbol_revisions(&self) -> Result<Vec<(String, u64, u64)>, ControlError> {
-        self.records(REVISIONS, values![], |row| {
-            Ok((
-                row.get("id")?,
-                unsigned(row, "symbols_revision")?,
-                unsigned(row, "symbols_repaired")?,
-            ))
-        })
-        .await
-    }
-
-    /// Records that the stacks that waited for files up to `revision` have been worked through.
-    pub async fn set_symbols_repaired(
-        &self,
-        project: &str,
-        revision: u64,
-        at: UnixTime,
-    ) -> Result<(), ControlError> {
-        let actor = Actor::system("symbols");
-        let mut change = Change::begin(self, &actor, at).await?;
-        let values = values![project, signed(revision)];
-        change.execute(REPAIRED, values).await?;
-        change.commit_unrecorded(Notice::Tick).await
     }
 
     /// Records a use of a file. Call it occasionally, not at each use.

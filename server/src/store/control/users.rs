@@ -51,7 +51,7 @@ pub struct NewUser {
     pub is_admin: bool,
 }
 
-pub(super) const INSERT: &str = "
+const INSERT: &str = "
     INSERT INTO users (id, email, name, password_hash, is_admin, created_at)
     VALUES ($1, $2, $3, $4, $5, $6)
     RETURNING id, email, name, password_hash, is_admin, created_at, disabled_at";
@@ -93,25 +93,10 @@ impl Control {
         actor: &Actor,
         at: UnixTime,
     ) -> Result<User, ControlError> {
-        let email = checks::email(&new.email)?;
-        checks::name(&new.name)?;
         let mut change = Change::begin(self, actor, at).await?;
         change.grants(Grant::of_a_person(new.is_admin)).await?;
-        let password_hash = new.password_hash.map(|hash| hash.0);
-        let values = values![
-            new_id(at),
-            email,
-            new.name.as_str(),
-            password_hash,
-            new.is_admin,
-            at,
-        ];
-        let inserted = change.row(INSERT, values).await?;
-        let user = User::read(&inserted.ok_or(ControlError::NotFound)?)?;
-        let detail = json!({"email": user.email, "name": user.name, "is_admin": user.is_admin});
-        change
-            .commit(entry(Action::UserCreated, &user.id.to_string(), detail))
-            .await?;
+        let user = change.add_user(new).await?;
+        change.commit_recorded().await?;
         Ok(user)
     }
 
@@ -147,7 +132,11 @@ impl Control {
         change.execute(END_INVITATIONS, values![id, at]).await?;
         let subject = id.to_string();
         change
-            .commit(entry(Action::PasswordSet, &subject, json!({})))
+            .commit(Entry::of_installation(
+                Action::PasswordSet,
+                &subject,
+                json!({}),
+            ))
             .await
     }
 
@@ -175,7 +164,11 @@ impl Control {
         };
         let subject = id.to_string();
         change
-            .commit(entry(Action::UserDisabled, &subject, detail))
+            .commit(Entry::of_installation(
+                Action::UserDisabled,
+                &subject,
+                detail,
+            ))
             .await
     }
 
@@ -193,16 +186,37 @@ impl Control {
             .await?;
         let subject = id.to_string();
         change
-            .commit(entry(Action::UserEnabled, &subject, json!({})))
+            .commit(Entry::of_installation(
+                Action::UserEnabled,
+                &subject,
+                json!({}),
+            ))
             .await
     }
 }
 
-fn entry(action: Action, id: &str, detail: serde_json::Value) -> Entry<'_> {
-    Entry {
-        action,
-        project: None,
-        subject: id,
-        detail,
+impl Change<'_> {
+    /// Adds a user, with an audit entry.
+    pub(super) async fn add_user(&mut self, new: NewUser) -> Result<User, ControlError> {
+        checks::name(&new.name)?;
+        let values = values![
+            new_id(self.at()),
+            checks::email(&new.email)?,
+            new.name,
+            new.password_hash.map(|hash| hash.0),
+            new.is_admin,
+            self.at(),
+        ];
+        let inserted = self.row(INSERT, values).await?;
+        let user = User::read(&inserted.ok_or(ControlError::NotFound)?)?;
+        let detail = json!({"email": user.email, "name": user.name, "is_admin": user.is_admin});
+        let subject = user.id.to_string();
+        self.record(Entry::of_installation(
+            Action::UserCreated,
+            &subject,
+            detail,
+        ))
+        .await?;
+        Ok(user)
     }
 }

@@ -1,4 +1,4 @@
-//! The owner of the log: collects waiting commands, appends their records, syncs once, and answers each command.
+//! The owner of the log: collects waiting commands, appends their records, syncs once, and responds to each command.
 //!
 //! [`Disk::step`] does all the work and needs neither a thread nor a clock. [`start`] runs it on its own thread.
 
@@ -63,7 +63,7 @@ pub(super) fn start(mut disk: Disk) -> io::Result<()> {
     let run = move || {
         let state = Arc::clone(&disk.state);
         let ended = catch_unwind(AssertUnwindSafe(|| disk.run()));
-        // Answer the waiting commands and release the folder before the end becomes visible.
+        // Respond to the waiting commands and release the folder before the end becomes visible.
         drop(disk);
         state.ended.cancel();
         match ended {
@@ -105,8 +105,8 @@ impl Disk {
         None
     }
 
-    /// Collects the commands that wait behind `first`, makes their records durable with one sync, and answers each. Returns the sender of the caller
-    /// that closes the log, if one does. No step follows then.
+    /// Collects the commands that wait behind `first`, makes their records durable with one sync, and responds to each. If a caller closes the
+    /// log, returns its sender, and no step follows.
     pub(super) fn step(&mut self, first: Command) -> Option<oneshot::Sender<()>> {
         let Group {
             appends,
@@ -187,7 +187,7 @@ impl Disk {
         }
     }
 
-    /// Appends records, syncs once, and answers each. Returns whether a record became durable.
+    /// Appends records, syncs once, and responds to each. Returns whether a record became durable.
     fn store(&mut self, mut waiting: Vec<Append>) -> bool {
         let metrics = &self.state.metrics;
         for append in &waiting {

@@ -1,4 +1,4 @@
-//! The identity of a log: a random UUID in the file `identity` beside the segments. It is created before the first append.
+//! The identity of a log: a random UUID in the file `identity` next to the segments. It is created before the first append.
 
 use std::io::ErrorKind;
 use std::path::Path;

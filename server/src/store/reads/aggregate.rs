@@ -28,15 +28,38 @@ pub struct Aggregate {
     pub fold: Aggregation,
     /// The value, an expression over a raw row.
     pub raw: &'static str,
+    /// The same as an expression over a row of a roll-up that has no column for it.
+    kept: Option<&'static str>,
 }
 
 impl Aggregate {
     const fn new(name: &'static str, fold: Aggregation, raw: &'static str) -> Self {
-        Self { name, fold, raw }
+        Self {
+            name,
+            fold,
+            raw,
+            kept: None,
+        }
     }
 
     pub(super) const fn sum(name: &'static str, raw: &'static str) -> Self {
         Self::new(name, Aggregation::Sum, raw)
+    }
+
+    /// A sum that roll-ups have no column for, with the expression over their rows.
+    pub(super) const fn sum_of(name: &'static str, raw: &'static str, kept: &'static str) -> Self {
+        Self {
+            kept: Some(kept),
+            ..Self::sum(name, raw)
+        }
+    }
+
+    /// The value in a row of a roll-up.
+    fn column(&self) -> String {
+        match self.kept {
+            Some(kept) => kept.to_owned(),
+            None => format!("s.`{}`", self.name),
+        }
     }
 
     pub(super) const fn min(name: &'static str, raw: &'static str) -> Self {
@@ -89,10 +112,10 @@ impl Aggregate {
     }
 
     pub(super) fn state_of_rollup(&self) -> String {
-        let name = self.name;
+        let column = self.column();
         match self.fold {
-            Aggregation::Distinct => format!("uniqCombined64MergeState(12)(s.`{name}`)"),
-            Aggregation::Sum => format!("toFloat64(sum(s.`{name}`))"),
+            Aggregation::Distinct => format!("uniqCombined64MergeState(12)({column})"),
+            Aggregation::Sum => format!("toFloat64(sum({column}))"),
             _ => self.of_rollup(),
         }
     }
@@ -111,13 +134,13 @@ impl Aggregate {
 
     /// Aggregates the rows of a roll-up.
     pub(super) fn of_rollup(&self) -> String {
-        let name = self.name;
+        let column = self.column();
         match self.fold {
-            Aggregation::Sum => format!("sum(s.`{name}`)"),
-            Aggregation::Min => format!("toFloat64(min(s.`{name}`))"),
-            Aggregation::Max => format!("toFloat64(max(s.`{name}`))"),
-            Aggregation::Distinct => format!("toFloat64(uniqCombined64Merge(12)(s.`{name}`))"),
-            Aggregation::Bounds | Aggregation::Histogram { .. } => format!("sumMap(s.`{name}`)"),
+            Aggregation::Sum => format!("sum({column})"),
+            Aggregation::Min => format!("toFloat64(min({column}))"),
+            Aggregation::Max => format!("toFloat64(max({column}))"),
+            Aggregation::Distinct => format!("toFloat64(uniqCombined64Merge(12)({column}))"),
+            Aggregation::Bounds | Aggregation::Histogram { .. } => format!("sumMap({column})"),
         }
     }
 }

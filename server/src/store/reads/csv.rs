@@ -4,6 +4,7 @@ use clickhouse::Row;
 use clickhouse::query::BytesCursor;
 use serde::Deserialize;
 
+use super::define::Dimension;
 use super::statement::{Reading, Rest};
 use crate::store::clickhouse::{ClickHouse, Failure};
 
@@ -27,6 +28,16 @@ impl ClickHouse {
             .param("database", self.database())
             .param("table", table);
         let (columns, _): (Vec<Column>, _) = self.collect(query).await?;
+        let cell = |column: &Column| {
+            let dimension = reading.subject.dimension(&column.name);
+            match dimension.filter(Dimension::is_of_function) {
+                Some(dimension) => text_cell(
+                    &dimension.readable(&dimension.raw_value(), self.database()),
+                    &column.name,
+                ),
+                None => cell(column),
+            }
+        };
         let columns: Vec<String> = columns.iter().map(cell).collect();
         let order = reading.subject.time.column();
         let rest = Rest {
@@ -44,17 +55,19 @@ impl ClickHouse {
     }
 }
 
-/// Returns the expression for a cell. Text that a spreadsheet would run as a formula gets a leading apostrophe. Lists and maps
-/// become JSON.
+/// Returns the expression for a cell. Lists and maps become JSON.
 fn cell(column: &Column) -> String {
     let name = &column.name;
     match column.kind.as_str() {
-        "String" | "LowCardinality(String)" => format!(
-            "if(match(toString(s.`{name}`), '^[=+@\\\\-\\t\\r]'), concat('\\'', toString(s.`{name}`)), toString(s.`{name}`)) AS `{name}`"
-        ),
+        "String" | "LowCardinality(String)" => text_cell(&format!("toString(s.`{name}`)"), name),
         kind if kind.starts_with("Array") || kind.starts_with("Map") => {
             format!("toJSONString(s.`{name}`) AS `{name}`")
         }
         _ => format!("s.`{name}` AS `{name}`"),
     }
+}
+
+/// Returns the expression for a text. Text that a spreadsheet would run as a formula gets a leading apostrophe.
+fn text_cell(text: &str, name: &str) -> String {
+    format!("replaceRegexpOne({text}, '^([=+@\\\\-\\t\\r])', '\\'\\\\1') AS `{name}`")
 }

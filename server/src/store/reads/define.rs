@@ -1,6 +1,11 @@
 //! The definition of a subject.
 
+use std::borrow::Cow;
+
 use super::aggregate::{Aggregate, Measure};
+use super::attributes::AttributeName;
+use super::during::During;
+use super::functions::OfFunction;
 
 /// Something that can be queried: a signal, or a part of one.
 #[derive(Debug)]
@@ -46,13 +51,17 @@ impl Time {
 /// A column or expression to group and filter by.
 #[derive(Clone, Copy, Debug)]
 pub struct Dimension {
-    /// The name in the API and the column in roll-ups.
-    pub name: &'static str,
-    /// The value in a raw row, as SQL over `s`.
-    pub raw: &'static str,
+    name: &'static str,
+    raw: &'static str,
+    /// The attribute, if the dimension is one of the app's.
+    pub(super) attribute: Option<AttributeName>,
     pub kept: Kept,
     /// Whether `raw` only converts the column `name`, which roll-ups have with the same type.
     pub is_converted: bool,
+    /// The part of a span's function that it names. The function may be obfuscated.
+    pub(super) of_function: Option<OfFunction>,
+    /// Selects rows by other events. Such a dimension has no value to group by.
+    pub(super) during: Option<During>,
 }
 
 /// Which roll-ups keep a dimension.
@@ -73,9 +82,11 @@ impl Subject {
     }
 
     #[must_use]
-    pub fn dimension(&self, name: &str) -> Option<&'static Dimension> {
-        let dimensions = self.dimensions.iter().chain(self.common());
-        dimensions.into_iter().find(|one| one.name == name)
+    pub fn dimension(&self, name: &str) -> Option<Dimension> {
+        let mut dimensions = self.dimensions.iter().chain(self.common());
+        let own = dimensions.find(|one| one.name == name);
+        own.copied()
+            .or_else(|| super::attributes::dimension(self, name))
     }
 
     #[must_use]
@@ -105,12 +116,41 @@ const fn dimension(name: &'static str, raw: &'static str, kept: Kept) -> Dimensi
     Dimension {
         name,
         raw,
+        attribute: None,
         kept,
         is_converted: false,
+        of_function: None,
+        during: None,
     }
 }
 
 impl Dimension {
+    /// The name in the API and the column in roll-ups.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match &self.attribute {
+            Some(attribute) => attribute.of_dimension(),
+            None => self.name,
+        }
+    }
+
+    /// The value in a raw row, as SQL over `s`.
+    #[must_use]
+    pub(super) fn raw_value(&self) -> Cow<'static, str> {
+        match &self.attribute {
+            Some(attribute) => attribute.sql().into(),
+            None => self.raw.into(),
+        }
+    }
+
+    /// The dimension of an attribute.
+    pub(super) const fn of_attribute(attribute: AttributeName) -> Self {
+        Self {
+            attribute: Some(attribute),
+            ..dimension("attribute", "s.attributes", Kept::Never)
+        }
+    }
+
     /// A dimension that all roll-ups keep, with its raw value.
     pub(super) const fn kept(name: &'static str, raw: &'static str) -> Self {
         dimension(name, raw, Kept::Always)
@@ -122,6 +162,27 @@ impl Dimension {
             is_converted: true,
             ..self
         }
+    }
+
+    pub(super) const fn of_function(self, part: OfFunction) -> Self {
+        Self {
+            of_function: Some(part),
+            ..self
+        }
+    }
+
+    /// A filter by the spans during which an event happened.
+    pub(super) const fn during(name: &'static str, during: During) -> Self {
+        Self {
+            during: Some(during),
+            ..dimension(name, "''", Kept::Never)
+        }
+    }
+
+    /// Whether events can only be filtered by it.
+    #[must_use]
+    pub const fn is_filter_only(&self) -> bool {
+        self.during.is_some()
     }
 
     pub(super) const fn by_day(name: &'static str, raw: &'static str) -> Self {
@@ -144,6 +205,7 @@ const COMMON: &[Dimension] = &[
     dimension("device_class", "s.device_class", Kept::Always),
     dimension("build", "toString(s.build)", Kept::Never),
     dimension("channel", "s.channel", Kept::Never),
+    dimension("mode", "s.mode", Kept::Never),
     dimension("os_version", "s.os_version", Kept::Never),
     dimension("device_model", "s.device_model", Kept::Never),
     dimension("device_manufacturer", "s.device_manufacturer", Kept::Never),

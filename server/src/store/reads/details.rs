@@ -1,16 +1,20 @@
 //! Single events from raw rows: janks, stacks with their frames, spans of traces.
 
+use std::borrow::Cow;
+
 use clickhouse::Row;
 use serde::{Deserialize, Serialize};
 use unjank_protocol::Frame;
 use uuid::Uuid;
 
+use super::functions::{IS_OBFUSCATED, OfFunction, package};
 use super::run::Read;
 use super::statement::{Reading, Rest};
+use crate::stacks::readable_function;
 use crate::store::clickhouse::{ClickHouse, Failure};
 use crate::store::stored_stacks::{latest_symbolication, readable_columns};
 
-/// A frame of a stored stack, as it was reported.
+/// A frame of a stack for people: as it was reported, with a demangled function. The mangled one is in `stacks`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct StoredFrame {
     pub class: String,
@@ -31,7 +35,7 @@ impl From<&Frame<'_>> for StoredFrame {
         Self {
             class: frame.class.to_string(),
             module: frame.module.to_string(),
-            function: frame.function.to_string(),
+            function: readable_function(&frame.function).into_owned(),
             file: frame.file.to_string(),
             build_id: frame.build_id.to_string(),
             line: u32::try_from(frame.line).unwrap_or_default(),
@@ -97,7 +101,7 @@ impl From<StackRow> for (u64, StackDetail) {
             StoredFrame {
                 class,
                 module,
-                function,
+                function: demangled(function),
                 file,
                 build_id,
                 line,
@@ -111,6 +115,13 @@ impl From<StackRow> for (u64, StackDetail) {
             mismatched: row.mismatched,
         };
         (row.stack_hash, detail)
+    }
+}
+
+fn demangled(function: String) -> String {
+    match readable_function(&function) {
+        Cow::Owned(readable) => readable,
+        Cow::Borrowed(_) => function,
     }
 }
 
@@ -135,10 +146,12 @@ pub struct JankEvent {
     pub session_id: Uuid,
     pub uptime_ms: u64,
     pub foreground: bool,
+    pub ended: String,
     pub thread: String,
     pub threshold_ms: u32,
     pub strategy_count: u32,
     pub stack_hash: u64,
+    pub stack_missing: String,
     pub sample_offsets: Vec<u32>,
     pub sample_hashes: Vec<u64>,
     pub log_times: Vec<i64>,
@@ -167,6 +180,10 @@ pub struct StoredSpan {
     pub device_model: String,
     #[serde(with = "clickhouse::serde::uuid")]
     pub session_id: Uuid,
+    #[serde(with = "clickhouse::serde::uuid")]
+    pub install_id: Uuid,
+    /// Milliseconds since the launch of the app, when the span began.
+    pub uptime_ms: u64,
     pub code_class: String,
     pub code_function: String,
     pub code_file: String,
@@ -175,30 +192,35 @@ pub struct StoredSpan {
     pub attributes: Vec<(String, String)>,
     pub event_times: Vec<i64>,
     pub event_names: Vec<String>,
+    pub sample_rate: f64,
 }
 
 const JANK_COLUMNS: &str = "toUnixTimestamp64Micro(s.start) AS start, toString(s.kind) AS kind, s.duration_ms, toString(s.page) AS page, \
      toString(s.app_version) AS app_version, s.build, toString(s.os_name) AS os_name, toString(s.os_version) AS os_version, \
      toString(s.device_model) AS device_model, toString(s.device_class) AS device_class, toString(s.network) AS network, \
-     s.install_id, s.session_id, s.uptime_ms, s.foreground, toString(s.thread) AS thread, \
-     s.strategy_threshold_ms AS threshold_ms, s.strategy_count, s.stack_hash, \
+     s.install_id, s.session_id, s.uptime_ms, s.foreground, toString(s.ended) AS ended, toString(s.thread) AS thread, \
+     s.strategy_threshold_ms AS threshold_ms, s.strategy_count, s.stack_hash, s.stack_missing, \
      s.`samples.offset_ms` AS sample_offsets, s.`samples.stack_hash` AS sample_hashes, \
      arrayMap(time -> toUnixTimestamp64Micro(time), s.`run_log.time`) AS log_times, s.`run_log.message` AS log_messages";
 
-const SPAN_COLUMNS: &str = "s.trace_id, s.span_id, s.parent_span_id, toString(s.name) AS name, toString(s.kind) AS kind, \
-     toUnixTimestamp64Micro(s.start) AS start, s.duration_us, toString(s.thread) AS thread, s.on_main_thread, \
-     toString(s.status) AS status, toString(s.page) AS page, toString(s.app_version) AS app_version, \
-     toString(s.os_name) AS os_name, toString(s.device_model) AS device_model, s.session_id, \
-     toString(s.code_class) AS code_class, toString(s.code_function) AS code_function, toString(s.code_file) AS code_file, s.code_line, ";
-
-const SPAN_EVENTS: &str = ", CAST(s.attributes, 'Map(String, String)') AS attributes, \
-     arrayMap(time -> toUnixTimestamp64Micro(time), s.`events.time`) AS event_times, \
-     arrayMap(name -> toString(name), s.`events.name`) AS event_names";
-
-fn span_columns() -> String {
+/// The columns of [`StoredSpan`], with the readable names of obfuscated functions.
+fn span_columns(database: &str) -> String {
+    let of_function = |part: OfFunction, reported: &str| part.of_row(reported, database);
     format!(
-        "{SPAN_COLUMNS}toString({}) AS package{SPAN_EVENTS}",
-        super::subjects::PACKAGE
+        "s.trace_id, s.span_id, s.parent_span_id, {name} AS name, toString(s.kind) AS kind, \
+         toUnixTimestamp64Micro(s.start) AS start, s.duration_us, toString(s.thread) AS thread, s.on_main_thread, \
+         toString(s.status) AS status, toString(s.page) AS page, toString(s.app_version) AS app_version, \
+         toString(s.os_name) AS os_name, toString(s.device_model) AS device_model, s.session_id, s.install_id, s.uptime_ms, \
+         {class} AS code_class, {function} AS code_function, {file} AS code_file, \
+         if({IS_OBFUSCATED}, 0, s.code_line) AS code_line, {package} AS package, \
+         CAST(s.attributes, 'Map(String, String)') AS attributes, \
+         arrayMap(time -> toUnixTimestamp64Micro(time), s.`events.time`) AS event_times, \
+         arrayMap(name -> toString(name), s.`events.name`) AS event_names, s.sample_rate",
+        name = of_function(OfFunction::Name, "s.name"),
+        class = of_function(OfFunction::Class, "s.code_class"),
+        function = of_function(OfFunction::Function, "s.code_function"),
+        file = of_function(OfFunction::File, "s.code_file"),
+        package = of_function(OfFunction::Package, &package("s.code_class")),
     )
 }
 
@@ -207,6 +229,8 @@ fn span_columns() -> String {
 pub enum First {
     Latest,
     Slowest,
+    /// The spans whose durations are nearest to this one, in microseconds.
+    Near(i64),
 }
 
 /// Selects spans of a reading.
@@ -235,6 +259,11 @@ impl First {
         let key = match self {
             Self::Latest => span.start,
             Self::Slowest => i64::try_from(span.duration_us).unwrap_or(i64::MAX),
+            Self::Near(us) => i64::try_from(span.duration_us)
+                .unwrap_or(i64::MAX)
+                .abs_diff(us)
+                .try_into()
+                .map_or(i64::MIN, |distance: i64| -distance),
         };
         SpanPlace {
             key,
@@ -272,6 +301,10 @@ impl ClickHouse {
         let (column, key) = match search.first {
             First::Latest => ("s.start", "fromUnixTimestamp64Micro({after:Int64}, 'UTC')"),
             First::Slowest => ("s.duration_us", "{after:Int64}"),
+            First::Near(_) => (
+                "-abs(toInt64(s.duration_us) - {near:Int64})",
+                "{after:Int64}",
+            ),
         };
         let after = search.after.map_or(String::new(), |_| {
             // The second condition implies the first, but ClickHouse can skip data only by the first.
@@ -284,10 +317,13 @@ impl ClickHouse {
             order: &format!("{column} DESC, s.span_id DESC, s.trace_id DESC"),
             limit: search.limit,
         };
-        let mut statement = reading.events(self.database(), &span_columns(), rest);
+        let mut statement = reading.events(self.database(), &span_columns(self.database()), rest);
         statement
             .numbers
             .push(("at_least".to_owned(), search.at_least_us));
+        if let First::Near(us) = search.first {
+            statement.numbers.push(("near".to_owned(), us));
+        }
         if let Some(after) = search.after {
             statement.numbers.push(("after".to_owned(), after.key));
             statement
@@ -310,7 +346,7 @@ impl ClickHouse {
         let sql = format!(
             "SELECT {} FROM `{}`.spans AS s WHERE s.project = {{project:String}} \
              AND s.trace_id IN {{traces:Array(UUID)}} ORDER BY s.start, s.duration_us DESC, s.span_id LIMIT {limit}",
-            span_columns(),
+            span_columns(self.database()),
             self.database()
         );
         let traces: Vec<String> = traces.iter().map(Uuid::to_string).collect();

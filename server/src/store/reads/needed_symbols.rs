@@ -24,7 +24,7 @@ const EXTERNAL_BYTES: &str = "536870912";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SymbolState {
-    /// There is no symbol file of this build.
+    /// The build has no symbol file.
     Missing,
     /// The symbol file of this build has none of the frames: it does not belong to the build.
     Mismatched,
@@ -34,7 +34,7 @@ pub enum SymbolState {
     Complete,
 }
 
-/// Selects stacks of janks.
+/// Selects stacks of janks and functions of spans.
 #[derive(Clone, Copy, Debug)]
 pub struct SymbolQuestion<'q> {
     pub project: &'q str,
@@ -56,15 +56,15 @@ pub struct NeededBuild {
     /// The names of the images of the build, as devices report them. An obfuscated app has none.
     pub modules: Vec<String>,
     pub state: SymbolState,
-    /// The number of janks whose stacks need the symbols, weighted by their sample rates.
+    /// The number of janks and spans that need the symbols, weighted by their sample rates.
     pub events: f64,
-    /// The number of distinct stacks that are not readable yet, or have no lines.
+    /// The number of distinct stacks, and functions of spans, that are not readable yet, or have no lines.
     pub waiting_stacks: u64,
-    /// The number of janks with these stacks, weighted.
+    /// The number of janks and spans with these, weighted.
     pub waiting_events: f64,
-    /// The versions of the app with most of these janks.
+    /// The versions of the app with most of these events.
     pub waiting_versions: Vec<(String, f64)>,
-    /// The times of the first and last of these janks in the period.
+    /// The times of the first and last of these events in the period. The times of spans are full hours.
     pub first_seen: UnixTime,
     pub last_seen: UnixTime,
 }
@@ -102,13 +102,23 @@ impl BuildRow {
     }
 }
 
-/// The stacks of janks with their number, by version.
+/// The stacks of janks and the functions of spans with their number, by version.
 fn occurrences(database: &str) -> String {
     format!(
         "SELECT stack_hash, toString(app_version) AS version, sum(1 / sample_rate) AS occurrences, min(start) AS first, max(start) AS last \
-         FROM `{database}`.janks WHERE {JANKS} GROUP BY stack_hash, version"
+         FROM `{database}`.janks WHERE {JANKS} GROUP BY stack_hash, version \
+         UNION ALL SELECT f.stack_hash AS stack_hash, version, occurrences, first, last FROM (\
+             SELECT toString(name) AS name, toString(app_version) AS version, sum(count) AS occurrences, \
+                 toDateTime64(min(hour), 6, 'UTC') AS first, toDateTime64(max(hour), 6, 'UTC') AS last \
+             FROM `{database}`.spans_hourly WHERE {SPANS} GROUP BY name, version) AS s \
+         INNER JOIN (SELECT name, stack_hash FROM `{database}`.function_names FINAL WHERE project = {{project:String}}) AS f USING name"
     )
 }
+
+/// Spans that are named after an obfuscated function.
+const SPANS: &str = "project = {project:String} AND match(name, '@[0-9a-f]{12}$') \
+     AND ({version:String} = '' OR app_version = {version:String}) \
+     AND hour >= toStartOfHour(fromUnixTimestamp64Micro({from:Int64}, 'UTC')) AND hour < fromUnixTimestamp64Micro({to:Int64}, 'UTC')";
 
 const JANKS: &str = "project = {project:String} AND stack_hash != 0 \
      AND ({version:String} = '' OR app_version = {version:String}) \

@@ -28,8 +28,9 @@ impl Part {
 }
 
 fn base_of(reading: &Reading) -> Option<Span> {
-    match reading.base {
-        Some(Base::Period(base)) => Some(base),
+    match &reading.base {
+        Some(Base::Period(base)) => Some(*base),
+        Some(Base::Version { span, .. }) if *span != reading.span => Some(*span),
         _ => None,
     }
 }

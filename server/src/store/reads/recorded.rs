@@ -3,16 +3,17 @@
 use bytes::BytesMut;
 use clickhouse::query::BytesCursor;
 
+use super::functions::OfFunction;
 use super::statement::{Reading, Rest, Statement};
 use crate::store::clickhouse::{ClickHouse, Failure};
 
-/// Per subject: the signal's name in a report file, and the columns.
+/// Per subject: the signal's name in a report file, and the columns. `{name}` is the readable name of a span.
 const EVENTS: &[(&str, &str, &str)] = &[
     (
         "spans",
         "span",
         "replaceAll(toString(s.trace_id), '-', '') AS trace_id, leftPad(lower(hex(s.span_id)), 16, '0') AS span_id, \
-         s.name AS name, s.kind AS kind, s.start AS start, s.duration_us AS duration_us, s.thread AS thread, \
+         {name} AS name, s.kind AS kind, s.start AS start, s.duration_us AS duration_us, s.thread AS thread, \
          s.on_main_thread AS on_main_thread, s.status AS status, s.page AS page, s.network AS network, \
          s.uptime_ms AS uptime_ms, s.sample_rate AS sample_rate",
     ),
@@ -27,8 +28,8 @@ const EVENTS: &[(&str, &str, &str)] = &[
     (
         "janks",
         "jank",
-        "s.kind AS kind, s.page AS page, s.start AS start, s.duration_ms AS duration_ms, s.thread AS thread, \
-         s.foreground AS foreground, s.uptime_ms AS uptime_ms, s.network AS network, toString(s.stack_hash) AS stack_hash, \
+        "s.kind AS kind, s.page AS page, s.start AS start, s.duration_ms AS duration_ms, s.ended AS ended, s.thread AS thread, \
+         s.foreground AS foreground, s.uptime_ms AS uptime_ms, s.network AS network, toString(s.stack_hash) AS stack_hash, s.stack_missing AS stack_missing, \
          CAST(arrayZip(s.`samples.offset_ms`, s.`samples.stack_hash`), 'Array(Tuple(offset_ms UInt32, stack_hash String))') AS samples, \
          CAST(arrayZip(s.`run_log.time`, s.`run_log.message`), 'Array(Tuple(time DateTime64(6, \\'UTC\\'), message String))') AS run_log, \
          s.sample_rate AS sample_rate",
@@ -72,7 +73,7 @@ const EVENTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-const DEVICE: &str = "DISTINCT s.app_id AS app_id, s.app_version AS app_version, s.build AS build, s.channel AS channel, \
+const DEVICE: &str = "DISTINCT s.app_id AS app_id, s.app_version AS app_version, s.build AS build, s.channel AS channel, s.mode AS mode, \
      s.os_name AS os_name, s.os_version AS os_version, s.device_model AS device_model, \
      s.device_manufacturer AS device_manufacturer, s.device_class AS device_class, s.locale AS locale, \
      s.install_id AS install_id, s.session_id AS session_id";
@@ -89,11 +90,12 @@ pub fn recorded_signals() -> impl Iterator<Item = (&'static str, &'static str)> 
 }
 
 /// Returns the columns of a reading's events.
-fn columns_of(reading: &Reading) -> &'static str {
-    EVENTS
-        .iter()
+fn columns_of(reading: &Reading, database: &str) -> String {
+    let mut events = EVENTS.iter();
+    let columns = events
         .find(|(subject, ..)| *subject == reading.subject.name)
-        .map_or("", |(.., columns)| *columns)
+        .map_or("", |(.., columns)| *columns);
+    columns.replace("{name}", &OfFunction::Name.of_row("s.name", database))
 }
 
 /// A stream of JSON objects, one per line.
@@ -122,18 +124,18 @@ impl JsonLines {
 impl ClickHouse {
     /// Streams events with wire names, ordered by time. The reading must be of raw rows. Stalls carry hashes in place of stacks.
     pub fn events_as_json(&self, reading: &Reading, limit: u64) -> Result<JsonLines, Failure> {
-        let columns = columns_of(reading);
+        let columns = columns_of(reading, self.database());
         let rest = Rest {
             condition: "1",
             order: &format!("s.{}", reading.subject.time.column()),
             limit,
         };
-        self.json(reading.events(self.database(), columns, rest))
+        self.json(reading.events(self.database(), &columns, rest))
     }
 
     /// Streams events with their `session_id`, one session after another.
     pub fn events_by_session(&self, reading: &Reading, limit: u64) -> Result<JsonLines, Failure> {
-        let columns = columns_of(reading);
+        let columns = columns_of(reading, self.database());
         let columns = format!("{columns}, toString(s.session_id) AS session_id");
         let rest = Rest {
             condition: "1",

@@ -6,6 +6,7 @@ use std::f64::consts::SQRT_2;
 
 use clickhouse::Row;
 use serde::Deserialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::function::erf::erfc;
 
 use super::aggregate::{Aggregation, Formula, Measure};
@@ -29,7 +30,43 @@ pub struct SignificanceTest<'c> {
     /// Whether a higher value is worse.
     pub up: bool,
     /// Only installs with equal values of these dimensions are compared with each other.
-    pub strata: &'c [&'static Dimension],
+    pub strata: &'c [Dimension],
+}
+
+/// Minimum number of installs on either side of a comparison.
+pub const LEAST_INSTALLS: u64 = 8;
+
+/// Returns the probability that chance alone makes the ratio of the sums of two sides differ this much, in either direction. Each item has
+/// the sums of one install: numerator and denominator. Returns `None` if either side has too few installs.
+#[must_use]
+pub fn ratio_p(head: &[(f64, f64)], base: &[(f64, f64)]) -> Option<f64> {
+    if (head.len().min(base.len()) as u64) < LEAST_INSTALLS {
+        return None;
+    }
+    let sums = [sums_of_pairs(head), sums_of_pairs(base)].concat();
+    let Stratum {
+        excess, variance, ..
+    } = Stratum::of_ratios(&sums)?;
+    if variance <= 0.0 {
+        return Some(if excess == 0.0 { 1.0 } else { 0.0 });
+    }
+    // With few installs, the tails of the normal distribution would be too thin.
+    #[expect(clippy::cast_precision_loss, reason = "a number of installs")]
+    let freedom = (head.len() + base.len() - 2) as f64;
+    let chances = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    Some((2.0 * chances.sf((excess / variance.sqrt()).abs())).min(1.0))
+}
+
+fn sums_of_pairs(pairs: &[(f64, f64)]) -> [f64; 6] {
+    let of = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
+    [
+        of(|_| 1.0),
+        of(|pair| pair.0),
+        of(|pair| pair.1),
+        of(|pair| pair.0 * pair.0),
+        of(|pair| pair.0 * pair.1),
+        of(|pair| pair.1 * pair.1),
+    ]
 }
 
 /// The result of a test for one group.
@@ -161,22 +198,18 @@ impl SignificanceTest<'_> {
         let mut columns = Vec::new();
         let mut group = Vec::new();
         for (place, dimension) in reading.by.iter().enumerate() {
-            columns.push(format!(
-                "toString({}) AS k{place}",
-                reading.value(dimension)
-            ));
+            let value = dimension.readable(&reading.value(dimension), database);
+            columns.push(format!("{value} AS k{place}"));
             group.push(format!("k{place}"));
         }
         for (place, dimension) in self.strata.iter().enumerate() {
-            columns.push(format!(
-                "toString({}) AS s{place}",
-                reading.value(dimension)
-            ));
+            let value = dimension.readable(&reading.value(dimension), database);
+            columns.push(format!("{value} AS s{place}"));
             group.push(format!("s{place}"));
         }
         columns.push(format!("toUInt8({side}) AS side, {value}"));
         group.push("s.install_id".to_owned());
-        let rows = reading.rows(&Part::whole(&reading), &mut own);
+        let rows = reading.rows(&Part::whole(&reading), database, &mut own);
         let sql = format!(
             "SELECT {} FROM {} WHERE {rows} GROUP BY {}",
             columns.join(", "),
@@ -302,21 +335,10 @@ mod tests {
 
     #[test]
     fn equal_ratios_are_not_significant_and_different_ratios_are() {
-        let side = |pairs: &[(f64, f64)]| {
-            let of = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
-            [
-                of(|_| 1.0),
-                of(|p| p.0),
-                of(|p| p.1),
-                of(|p| p.0 * p.0),
-                of(|p| p.0 * p.1),
-                of(|p| p.1 * p.1),
-            ]
-        };
         let few: Vec<_> = (0..50).map(|i| (f64::from(i % 3), 10.0)).collect();
         let many: Vec<_> = (0..50).map(|i| (f64::from(i % 3 + 3), 10.0)).collect();
         let p = |head, base, up| {
-            let sums = [side(head), side(base)].concat();
+            let sums = [sums_of_pairs(head), sums_of_pairs(base)].concat();
             combined_p(&[Stratum::from_sums(&sums).unwrap()], up)
         };
         assert!((p(&few, &few, true) - 0.5).abs() < 1e-6);
@@ -328,6 +350,24 @@ mod tests {
             .collect();
         let none = vec![(0.0, 1.0); 60];
         assert!((0.2..0.3).contains(&p(&rare, &none, true)));
+    }
+
+    #[test]
+    fn a_few_installs_need_a_larger_difference_and_fewer_are_not_tested() {
+        let of = |from: u32, installs: u32| -> Vec<_> {
+            (0..installs)
+                .map(|i| (f64::from(from + i % 3), 1.0))
+                .collect()
+        };
+        assert_eq!(ratio_p(&of(5, 7), &of(1, 100)), None);
+        let few = ratio_p(&of(2, 8), &of(1, 8)).unwrap();
+        let many = ratio_p(&of(2, 80), &of(1, 80)).unwrap();
+        assert!((0.01..0.1).contains(&few) && many < 1e-6, "{few} {many}");
+        let down = ratio_p(&of(1, 8), &of(2, 8)).unwrap();
+        assert!((few - down).abs() < 1e-12, "{few} {down}");
+        // All installs of a side have the same value, so the variance is 0.
+        assert_eq!(ratio_p(&[(0.0, 1.0); 9], &[(0.0, 1.0); 9]), Some(1.0));
+        assert_eq!(ratio_p(&[(3.0, 1.0); 9], &[(0.0, 1.0); 9]), Some(0.0));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Builds one statement with server-side parameters from a reading.
 
+use uuid::Uuid;
+
 use super::aggregate::Measure;
 use super::define::{Dimension, Kept, Subject};
 use super::parts::{self, Part};
@@ -24,20 +26,46 @@ pub enum Grain {
 #[derive(Clone, Debug)]
 pub enum Base {
     Period(Span),
-    /// Another version in the same period.
-    Version(String),
+    /// Another version, in the period of the head or in another period.
+    Version {
+        name: String,
+        span: Span,
+    },
 }
 
-/// Selects rows with one of these values, or rows whose value contains this text, ignoring case.
+impl Base {
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        match self {
+            Self::Period(span) | Self::Version { span, .. } => *span,
+        }
+    }
+}
+
+/// Selects rows with one of these values, rows with none of them, or rows whose value contains this text, ignoring case.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    pub dimension: &'static Dimension,
+    pub dimension: Dimension,
     pub wanted: Wanted,
+}
+
+impl Filter {
+    /// Returns the ids of the selected sessions if the filter is by session. Values that are not ids match no row.
+    fn sessions(&self) -> Option<Vec<String>> {
+        match &self.wanted {
+            Wanted::OneOf(values) if self.dimension.name() == "session_id" => {
+                let ids = values.iter().filter_map(|id| Uuid::try_parse(id).ok());
+                Some(ids.map(|id| id.to_string()).collect())
+            }
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
 pub enum Wanted {
     OneOf(Vec<String>),
+    NoneOf(Vec<String>),
     Contains(String),
 }
 
@@ -59,7 +87,7 @@ pub struct Reading {
     pub grain: Grain,
     pub span: Span,
     pub base: Option<Base>,
-    pub by: Vec<&'static Dimension>,
+    pub by: Vec<Dimension>,
     pub filters: Vec<Filter>,
     pub measures: Vec<&'static Measure>,
     /// Index and minimum of a measure that groups must reach on both sides.
@@ -187,7 +215,7 @@ impl Reading {
             ..self.clone()
         };
         let from = alone.from(database);
-        let rows = alone.rows(&Part::whole(&alone), &mut statement);
+        let rows = alone.rows(&Part::whole(&alone), database, &mut statement);
         statement.sql = format!(
             "SELECT {columns} FROM {from} WHERE {rows} AND {condition} ORDER BY {order} LIMIT {limit}"
         );
@@ -202,26 +230,41 @@ impl Reading {
         step_s: Option<u32>,
         statement: &mut Statement,
     ) -> String {
-        let parts = parts::plan(self);
-        if let [only] = &parts[..] {
-            return self.folded(database, only, aggregates, step_s, statement);
+        let mut parts = parts::plan(self);
+        let is_translated = self.by.iter().any(|one| one.of_function.is_some());
+        if let [only] = &mut parts[..] {
+            only.is_whole = !is_translated;
+            if only.is_whole {
+                return self.folded(database, only, aggregates, step_s, statement);
+            }
         }
-        // Each source aggregates its own rows to states; this query combines them.
-        let mut columns: Vec<String> = (0..self.by.len()).map(|at| format!("k{at}")).collect();
-        columns.push("side".to_owned());
-        let group = columns.join(", ");
+        // Each source aggregates its own rows to states; this query combines them, and translates the functions of the few rows that are left.
+        let key = |(at, dimension): (usize, &Dimension)| match dimension.of_function {
+            Some(part) => format!("{} AS k{at}", part.of_group(&format!("r{at}"), database)),
+            None => format!("r{at} AS k{at}"),
+        };
+        let mut columns: Vec<String> = self.by.iter().enumerate().map(key).collect();
+        let mut group: Vec<String> = (0..self.by.len()).map(|at| format!("k{at}")).collect();
+        let rest = ["side", "at"]
+            .iter()
+            .take(1 + usize::from(step_s.is_some()));
+        for name in rest {
+            columns.push((*name).to_owned());
+            group.push((*name).to_owned());
+        }
         let folds = aggregates
             .iter()
             .filter_map(|name| self.subject.aggregate(name));
         columns.extend(folds.map(|one| format!("{} AS `a_{}`", one.of_parts(), one.name)));
         let sources: Vec<_> = parts
             .iter()
-            .map(|part| self.folded(database, part, aggregates, None, statement))
+            .map(|part| self.folded(database, part, aggregates, step_s, statement))
             .collect();
         format!(
-            "SELECT {} FROM ({}) GROUP BY {group}",
+            "SELECT {} FROM ({}) GROUP BY {}",
             columns.join(", "),
-            sources.join(" UNION ALL ")
+            sources.join(" UNION ALL "),
+            group.join(", ")
         )
     }
 
@@ -240,14 +283,18 @@ impl Reading {
         };
         let mut columns = Vec::new();
         let mut group = Vec::new();
+        let key = if part.is_whole { "k" } else { "r" };
         for (place, dimension) in self.by.iter().enumerate() {
-            columns.push(format!(
-                "toString({}) AS k{place}",
-                reading.value(dimension)
-            ));
-            group.push(format!("k{place}"));
+            let value = reading.value(dimension);
+            let value = match dimension.of_function {
+                Some(function) => function.key_or(&value),
+                None => value,
+            };
+            columns.push(format!("toString({value}) AS {key}{place}"));
+            group.push(format!("{key}{place}"));
         }
-        let (rows, side) = (reading.rows(part, statement), reading.side(part, statement));
+        let rows = reading.rows(part, database, statement);
+        let side = reading.side(part, statement);
         columns.push(format!("{side} AS side"));
         group.push("side".to_owned());
         if let Some(step) = step_s {
@@ -299,9 +346,9 @@ impl Reading {
 
     pub(super) fn value(&self, dimension: &Dimension) -> String {
         match (self.grain, dimension.kept) {
-            (Grain::Raw, _) | (_, Kept::ByClass) => dimension.raw.to_owned(),
-            _ if dimension.is_converted => dimension.raw.to_owned(),
-            _ => format!("s.{}", dimension.name),
+            (Grain::Raw, _) | (_, Kept::ByClass) => dimension.raw_value().into_owned(),
+            _ if dimension.is_converted => dimension.raw_value().into_owned(),
+            _ => format!("s.{}", dimension.name()),
         }
     }
 
@@ -339,45 +386,66 @@ impl Reading {
             Some(Base::Period(_)) => {
                 format!("if({}, 0, 1)", self.within_any(&part.now, "now", statement))
             }
-            Some(Base::Version(version)) => {
-                statement.text("base_version", version);
+            Some(Base::Version { name, .. }) => {
+                statement.text("base_version", name);
                 "if(s.app_version = {base_version:String}, 1, 0)".to_owned()
             }
         }
     }
 
     /// Returns the condition for the project, the periods and the filters, for both sides.
-    pub(super) fn rows(&self, part: &Part, statement: &mut Statement) -> String {
+    pub(super) fn rows(&self, part: &Part, database: &str, statement: &mut Statement) -> String {
         statement.text("project", &self.project);
-        let mut rows = "s.project = {project:String}".to_owned();
         let span = self.within_any(&part.now, "span", statement);
-        rows.push_str(&match &self.base {
+        let when = match &self.base {
             Some(Base::Period(_)) => {
                 let base = self.within_any(&part.base, "base", statement);
-                format!(" AND (({span}) OR ({base}))")
+                format!("(({span}) OR ({base}))")
             }
-            _ => format!(" AND {span}"),
-        });
+            Some(Base::Version { span: own, .. }) if *own != self.span => {
+                let base = self.within_any(&part.base, "base", statement);
+                let of_base = "(s.app_version = {base_version:String})";
+                format!("((NOT {of_base} AND {span}) OR ({of_base} AND {base}))")
+            }
+            _ => span,
+        };
+        let mut rows = format!("s.project = {{project:String}} AND {when}");
         for (place, filter) in self.filters.iter().enumerate() {
-            let value = self.value(filter.dimension);
-            let values = match &filter.wanted {
-                Wanted::OneOf(values) => values,
-                Wanted::Contains(text) => {
-                    statement.text(&format!("f{place}"), text);
-                    rows.push_str(&format!(
-                        " AND positionCaseInsensitiveUTF8(toString({value}), {{f{place}:String}}) > 0"
-                    ));
-                    continue;
+            let value = self.value(&filter.dimension);
+            let name = format!("f{place}");
+            match &filter.wanted {
+                Wanted::OneOf(values) | Wanted::NoneOf(values) => statement.list(&name, values),
+                Wanted::Contains(text) => statement.text(&name, text),
+            }
+            let holds = |value: &str| match filter.wanted {
+                Wanted::OneOf(_) => format!("{value} IN {{{name}:Array(String)}}"),
+                Wanted::NoneOf(_) => format!("{value} NOT IN {{{name}:Array(String)}}"),
+                Wanted::Contains(_) => {
+                    format!("positionCaseInsensitiveUTF8(toString({value}), {{{name}:String}}) > 0")
                 }
             };
-            statement.list(&format!("f{place}"), values);
-            let of_version = filter.dimension.name == "app_version";
-            rows.push_str(&match &self.base {
-                Some(Base::Version(_)) if of_version => format!(
-                    " AND ({value} IN {{f{place}:Array(String)}} OR {value} = {{base_version:String}})"
-                ),
-                _ => format!(" AND {value} IN {{f{place}:Array(String)}}"),
-            });
+            if let Some(during) = filter.dimension.during {
+                let condition = during.condition(database, &when, &name, holds);
+                rows.push_str(&format!(" AND {condition}"));
+                continue;
+            }
+            let reported = holds(&value);
+            let of_version = filter.dimension.name() == "app_version";
+            let condition = match (&self.base, filter.dimension.of_function) {
+                (Some(Base::Version { .. }), _) if of_version => {
+                    format!("({reported} OR {value} = {{base_version:String}})")
+                }
+                (_, Some(part)) => format!("({reported} OR {})", part.matches(database, holds)),
+                _ => match filter.sessions() {
+                    // ClickHouse can use the index on sessions for ids, but not for their texts.
+                    Some(ids) if self.grain == Grain::Raw && !ids.is_empty() => {
+                        statement.list(&format!("{name}_ids"), &ids);
+                        format!("({reported} AND s.session_id IN {{{name}_ids:Array(UUID)}})")
+                    }
+                    _ => reported,
+                },
+            };
+            rows.push_str(&format!(" AND {condition}"));
         }
         rows
     }

@@ -7,12 +7,14 @@ mod janks;
 mod metrics;
 mod page_loads;
 mod recompositions;
+pub(super) mod requests;
 mod spans;
 mod traffic;
+mod uptime;
 
-use super::define::Subject;
+use std::collections::BTreeSet;
 
-pub(super) use self::spans::PACKAGE;
+use super::define::{Dimension, Subject};
 
 /// All subjects that can be queried.
 pub static SUBJECTS: &[&Subject] = &[
@@ -21,6 +23,7 @@ pub static SUBJECTS: &[&Subject] = &[
     &janks::JANKS,
     &page_loads::PAGE_LOADS,
     &page_loads::PAGE_REQUESTS,
+    &requests::REQUESTS,
     &traffic::TRAFFIC,
     &metrics::METRICS,
     &app_starts::APP_STARTS,
@@ -36,4 +39,14 @@ pub static SUBJECTS: &[&Subject] = &[
 #[must_use]
 pub fn subject(name: &str) -> Option<&'static Subject> {
     SUBJECTS.iter().find(|one| one.name == name).copied()
+}
+
+/// Returns the names of the dimensions of all subjects.
+#[must_use]
+pub fn dimension_names() -> BTreeSet<&'static str> {
+    SUBJECTS
+        .iter()
+        .flat_map(|subject| subject.dimensions.iter().chain(subject.common()))
+        .map(Dimension::name)
+        .collect()
 }

@@ -16,7 +16,7 @@ use crate::store::number::Number;
 use crate::store::raw::{Day, RawTable};
 use crate::store::tally::month_of;
 
-/// Never answers once the process has ended.
+/// Never responds once the process has ended.
 #[derive(Clone)]
 pub(super) struct Connection {
     pub(super) store: Store,
@@ -56,7 +56,7 @@ impl Connection {
                 work(asked, starts)
             })
             .await;
-        // A lost answer has no side effect here, because the query only reads.
+        // A lost response has no side effect here, because the query only reads.
         self.alive(answer).await
     }
 

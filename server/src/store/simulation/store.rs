@@ -1,7 +1,7 @@
-//! A model of ClickHouse with its known weaknesses.
+//! A model of ClickHouse, including its known weaknesses.
 //!
 //! An INSERT makes one part for each period. Each part is atomic, but the INSERT is not. A part and its token become durable separately, in either
-//! order. Tokens expire, and a power cut may lose them. Answers may be late or missing, or report an error after the rows were stored.
+//! order. Tokens expire, and a power cut may lose them. Responses may be late or missing, or report an error after the rows were stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ use crate::store::tally::month_of;
 pub(super) const EVENTS: [&str; 2] = ["spans", "traffic"];
 /// How long a token is remembered. No query runs longer.
 const MEMORY: Duration = Duration::from_secs(60);
-/// How long the writer waits for an answer.
+/// How long the writer waits for a response.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Rows that are stored together: all or none.

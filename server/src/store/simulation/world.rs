@@ -59,7 +59,7 @@ pub(super) struct Truth {
     /// When records were last lost, in seconds since the epoch, and all events that only those records had.
     pub(super) lost_at: i64,
     pub(super) ever_lost: BTreeSet<u64>,
-    /// Whether a whole log was lost, and its identity with it.
+    /// Whether a whole log was lost, including its identity.
     pub(super) lost_a_log: bool,
     /// Whether a ledger was lost.
     pub(super) lost_a_ledger: bool,
@@ -89,7 +89,7 @@ pub(super) struct Running {
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// The answer that a device gets.
+/// The response that a device gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Acknowledged,
@@ -134,7 +134,7 @@ impl World {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a batch as a device does, and waits a while for an answer.
+    /// Sends a batch as a device does, and waits a while for a response.
     pub(super) async fn send(self: &Arc<Self>, batch: &Batch) -> Answer {
         sleep(self.chance.millis(1, 60)).await;
         if self.chance.happens(30) {
@@ -183,7 +183,7 @@ impl World {
                 Err(_) => Answer::TryAgain,
             },
         };
-        // A process that has ended does not answer.
+        // A process that has ended does not respond.
         let is_same = self.server().as_ref().is_some_and(|now| now.began == began);
         if !is_same || self.disk.has_ended() {
             return Answer::Nothing;

@@ -50,7 +50,7 @@ impl Folding {
     }
 }
 
-/// Returns the next answer. Never resolves if no fold is being rolled up.
+/// Returns the next result. Never resolves if no fold is being rolled up.
 pub(super) async fn next_of(folding: &mut Option<Folding>) -> Option<Answer> {
     match folding {
         Some(folding) => folding.next().await,
@@ -152,7 +152,7 @@ impl<D: Destination> Writer<D> {
         if next != self.ledger {
             self.commit(next).await?;
         }
-        // Another attempt must check what is stored, until the ledger records the roll-up as done.
+        // Another attempt must check which rows are stored, until the ledger records the roll-up as done.
         let attempted = works
             .iter()
             .map(|work| (work.fold.number, work.roll_up.name.clone()));

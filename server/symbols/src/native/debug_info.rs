@@ -5,8 +5,12 @@ use symbolic::common::CodeId;
 use symbolic::debuginfo::Object;
 use symbolic::debuginfo::dwarf::Dwarf;
 
-use crate::{Contents, Format};
+use crate::{Contents, Format, SymbolId};
 
+/// The maximum size of a build id in bytes: a SHA-512.
+const MAX_ID: usize = 64;
+/// The number of letters of a file's name that a warning shows.
+const MAX_NAME: usize = 255;
 /// Units beyond this are not looked at. A program is mostly built with the same options throughout.
 const MAX_UNITS: usize = 10_000;
 
@@ -66,8 +70,8 @@ impl DebugInfo {
         let mut warnings = Vec::new();
         if let Some(Shared { file, id }) = &self.shared {
             warnings.push(format!(
-                "`dwz` has moved a part of the debug information to {file} (build id {id}), so functions and lines are missing. \
-                 Upload the file from before `dwz`"
+                "`dwz` has moved a part of the debug information to {file} (build id {id}). Upload that file, too, or inlined functions are \
+                 missing"
             ));
         }
         if self.units_elsewhere > 0 {
@@ -101,9 +105,13 @@ impl Shared {
     fn read(section: &[u8]) -> Option<Self> {
         let end = section.iter().position(|byte| *byte == 0)?;
         let (file, id) = section.split_at_checked(end)?;
+        // A build id has 20 bytes. A made-up one could be as large as the file.
+        let id = id.get(1..).filter(|id| id.len() <= MAX_ID)?;
+        let id = SymbolId::parse(CodeId::from_binary(id).as_str())?;
+        let file = String::from_utf8_lossy(file);
         Some(Self {
-            file: String::from_utf8_lossy(file).into_owned(),
-            id: CodeId::from_binary(id.get(1..)?).as_str().to_owned(),
+            file: file.chars().take(MAX_NAME).collect(),
+            id: id.as_str().to_owned(),
         })
     }
 }

@@ -109,14 +109,14 @@ async fn one_address_does_not_take_all_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_whose_answers_nobody_reads_are_closed() {
+async fn connections_with_unread_responses_are_closed() {
     raise_own_limit();
     let target = Target::with(&["--max-connections", "4000"]).await;
     let request = format!(
         "GET /openapi.json HTTP/1.1\r\nHost: {}\r\n\r\n",
         target.address()
     );
-    // The answers exceed the buffers of a socket.
+    // The responses exceed the buffers of a socket.
     let requests = request.repeat(40);
     let attack = async {
         let streams = open(&target, 100, requests.as_bytes()).await;

@@ -10,7 +10,7 @@ use super::target::Target;
 
 const LASTS: Duration = Duration::from_secs(3);
 
-/// Sends a body again and again over several connections with a viewer's token. Returns the last answer that is not a 503.
+/// Sends a body again and again over several connections with a viewer's token. Returns the last response that is not a 503.
 async fn send(target: &Target, path: &str, body: &Value) -> (u16, Value) {
     let until = Instant::now() + LASTS;
     let body = body.to_string();

@@ -153,7 +153,7 @@ async fn the_audit_is_read_page_by_page_and_by_subject(place: Place) {
     let of = |project: Option<&str>, action| AuditFilter {
         project: project.map(str::to_owned),
         action,
-        before: None,
+        ..AuditFilter::default()
     };
     let of_p3 = control.audit(&of(Some("p3"), None), 10).await.unwrap();
     assert_eq!(of_p3.len(), 2);
@@ -167,6 +167,19 @@ async fn the_audit_is_read_page_by_page_and_by_subject(place: Place) {
     );
     let updates = of(None, Some(Action::ProjectUpdated));
     assert_eq!(control.audit(&updates, 10).await.unwrap(), of_p3[..1]);
+    let by_ann = AuditFilter {
+        actor: Some(ANN.clone()),
+        ..AuditFilter::default()
+    };
+    assert_eq!(control.audit(&by_ann, 10).await.unwrap(), of_p3[..1]);
+    let first_second = AuditFilter {
+        from: Some(at(0)),
+        to: Some(at(1)),
+        subject: Some("p1".to_owned()),
+        ..AuditFilter::default()
+    };
+    let found = control.audit(&first_second, 10).await.unwrap();
+    assert_eq!((found.len(), found[0].subject.as_str()), (1, "p1"));
 }
 
 async fn ingest_keys_rotate_with_an_overlap(place: Place) {
@@ -258,6 +271,7 @@ async fn only_the_named_fields_of_a_key_change(place: Place) {
     }
     let actions = [
         "ingest_key.quotas_set",
+        "ingest_key.expiry_set",
         "ingest_key.expiry_set",
         "ingest_key.quotas_set",
     ];

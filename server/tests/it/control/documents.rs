@@ -1,7 +1,9 @@
 //! Configurations and rule sets: no save overwrites a revision that it has not seen.
 
 use futures_util::future::join_all;
-use unjank_server::store::control::{Control, ControlError, Document, DocumentKind, NewDocument};
+use unjank_server::store::control::{
+    Control, ControlError, Document, DocumentChange, DocumentKind, NewDocument,
+};
 
 use super::place::Place;
 use super::{ANN, at, done, on_both_engines, refused, with_project};
@@ -23,6 +25,7 @@ fn edit(project: &str, expected_revision: i64, text: &str) -> NewDocument {
         expected_revision,
         text: text.to_owned(),
         note: format!("after {expected_revision}"),
+        change: DocumentChange::Saved,
         action: None,
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use unjank_server::store::control::{
-    Actor, Control, ControlError, Hidden, Invitation, Membership, NewSession, NewUser, Purpose,
-    Role, Rotation, TokenExchange, TokensOfUser, User,
+    Actor, Control, ControlError, FirstAdmin, Hidden, Invitation, Membership, NewSession, NewUser,
+    OpenInvitation, Role, Rotation, TokenExchange, TokensOfUser, User,
 };
 use uuid::Uuid;
 
@@ -17,7 +17,8 @@ on_both_engines![
     users_are_listed_page_by_page,
     roles_are_set_changed_and_removed,
     an_invitation_is_taken_once_however_many_try,
-    an_invitation_expires_and_serves_one_purpose,
+    an_invitation_expires_and_can_be_cancelled,
+    of_several_set_ups_one_wins,
     reuse_of_a_refresh_token_ends_its_session,
     one_of_several_uses_of_a_refresh_token_succeeds,
     tabs_that_refresh_at_once_all_stay_logged_in,
@@ -143,8 +144,7 @@ async fn an_invitation_is_taken_once_however_many_try(place: Place) {
     let user = with_user(&place.control, "bob@x").await.id;
     let invitation = Invitation {
         token_hash: hash("link"),
-        purpose: Purpose::Invite,
-        user: Some(user),
+        user,
         expires_at: at(100),
     };
     let control = &place.control;
@@ -156,13 +156,13 @@ async fn an_invitation_is_taken_once_however_many_try(place: Place) {
         let control = place.control.clone();
         async move {
             control
-                .take_invitation(hash("link"), Purpose::Invite, &Actor::system("http"), at(2))
+                .take_invitation(hash("link"), &Actor::system("http"), at(2))
                 .await
         }
     });
     let (taken, refused): (Vec<_>, Vec<_>) =
         join_all(takers).await.into_iter().partition(Result::is_ok);
-    assert_eq!(taken, [Ok(invitation)]);
+    assert_eq!(taken, [Ok(user)]);
     assert_eq!(refused, vec![Err(ControlError::NotFound); 19]);
     let audited = done(control).await;
     let count = audited
@@ -172,30 +172,62 @@ async fn an_invitation_is_taken_once_however_many_try(place: Place) {
     assert_eq!(count, 1);
 }
 
-async fn an_invitation_expires_and_serves_one_purpose(place: Place) {
+async fn an_invitation_expires_and_can_be_cancelled(place: Place) {
     let control = &place.control;
-    let invitation = Invitation {
-        token_hash: hash("link"),
-        purpose: Purpose::Setup,
-        user: None,
+    let user = with_user(control, "bob@x").await.id;
+    let invitation = |link| Invitation {
+        token_hash: hash(link),
+        user,
         expires_at: at(100),
     };
-    control
-        .create_invitation(&invitation, &ANN, at(1))
-        .await
-        .unwrap();
-    let take = |purpose, time| control.take_invitation(hash("link"), purpose, &ANN, time);
-    for (purpose, time) in [(Purpose::Setup, at(100)), (Purpose::Reset, at(2))] {
-        refused(control, take(purpose, time), ControlError::NotFound).await;
-    }
-    assert_eq!(take(Purpose::Setup, at(99)).await.unwrap(), invitation);
-    let for_nobody = Invitation {
-        token_hash: hash("other"),
-        purpose: Purpose::Reset,
-        ..invitation
+    let open = async || control.open_invitations(None, 10).await.unwrap();
+    assert_eq!(open().await, []);
+    let one = invitation("one");
+    control.create_invitation(&one, &ANN, at(1)).await.unwrap();
+    let take = |link, time| control.take_invitation(hash(link), &ANN, time);
+    refused(control, take("one", at(100)), ControlError::NotFound).await;
+    // It is expired, and still in the list.
+    let expected = OpenInvitation {
+        user,
+        expires_at: at(100),
     };
-    let for_nobody = control.create_invitation(&for_nobody, &ANN, at(1)).await;
-    assert!(matches!(for_nobody, Err(ControlError::Invalid(_))));
+    assert_eq!(open().await, [expected]);
+    let cancel = || control.cancel_invitation(user, &ANN, at(2));
+    cancel().await.unwrap();
+    refused(control, take("one", at(3)), ControlError::NotFound).await;
+    refused(control, cancel(), ControlError::NotFound).await;
+    assert_eq!(open().await, []);
+    let two = invitation("two");
+    control.create_invitation(&two, &ANN, at(4)).await.unwrap();
+    assert_eq!(take("two", at(99)).await, Ok(user));
+    assert_eq!(open().await, []);
+}
+
+async fn of_several_set_ups_one_wins(place: Place) {
+    let set_up = |n: usize| {
+        let control = place.control.clone();
+        let first = FirstAdmin {
+            email: format!("{n}@example.com"),
+            name: "Ann".to_owned(),
+            password_hash: Hidden("hash".to_owned()),
+        };
+        async move { control.create_first_admin(first, at(1)).await }
+    };
+    assert!(!place.control.has_users().await.unwrap());
+    let (won, lost): (Vec<_>, Vec<_>) = join_all((0..20).map(set_up))
+        .await
+        .into_iter()
+        .partition(Result::is_ok);
+    assert_eq!((won.len(), lost.len()), (1, 19));
+    assert!(
+        lost.iter()
+            .all(|one| *one == Err(ControlError::AlreadyExists))
+    );
+    assert_eq!(place.control.users(None, 10).await.unwrap().len(), 1);
+    assert!(won[0].as_ref().unwrap().is_admin);
+    assert!(place.control.has_users().await.unwrap());
+    let later = set_up(20).await;
+    assert_eq!(later, Err(ControlError::AlreadyExists));
 }
 
 async fn reuse_of_a_refresh_token_ends_its_session(place: Place) {

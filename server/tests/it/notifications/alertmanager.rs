@@ -146,10 +146,11 @@ async fn an_alertmanager_receives_the_start_the_refresh_and_the_end_of_an_alert(
         alert["annotations"]["summary"],
         "p75 of <checkout> is 480 ms, was 320 ms"
     );
-    assert_eq!(
-        alert["generatorURL"],
-        "https://unjank.example.com/spans?name=checkout"
+    let page = format!(
+        "https://unjank.example.com/incidents/{}?project=default",
+        fired[0]
     );
+    assert_eq!(alert["generatorURL"], page);
     // The alert is repeated before it expires there.
     let until = alert["endsAt"].clone();
     server.pass(Duration::from_secs(301));

@@ -71,7 +71,7 @@ async fn secrets_of_channels_are_write_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invalid_channels_are_refused_with_what_to_do() {
+async fn invalid_channels_are_refused_with_a_remedy() {
     let server = Server::start().await;
     let token = server.token("admin").await;
     let url = "https://hooks.example.com/x";

@@ -36,6 +36,50 @@ fn traffic(install: Uuid, bytes: u64) -> Value {
     batch
 }
 
+/// Sends the traffic of twelve installs, of which one has nearly all.
+async fn send_traffic(server: &Server, heavy: Uuid) {
+    for number in 0..12 {
+        let (install, bytes) = if number == 5 {
+            (heavy, 5_000_000_000)
+        } else {
+            (Uuid::new_v4(), 1_000 + number)
+        };
+        // One user has two of the small installs, and two installs are without a user.
+        let user = match number {
+            0 | 1 => "=twice".to_owned(),
+            10 | 11 => String::new(),
+            _ => format!("user-{number}"),
+        };
+        let mut traffic = traffic(install, bytes);
+        traffic["resource"]["user_id"] = json!(user);
+        assert_eq!(server.send(&traffic).await.body["accepted"], 1);
+    }
+}
+
+/// Asserts that a preview ranks the users of [`send_traffic`], by numbers and in the text.
+fn assert_ranks_users(preview: &Value) {
+    let digest = &preview["digest"];
+    let users = digest["users"].as_array().unwrap();
+    assert_eq!((users.len(), &users[0]["user_id"]), (9, &json!("user-5")));
+    assert_eq!(
+        users[1],
+        json!({"user_id": "=twice", "bytes": 2_001.0, "requests": 6.0, "installs": 2.0})
+    );
+    assert_eq!(
+        digest["without_user"],
+        json!({"bytes": 2_021.0, "requests": 6.0, "installs": 2.0})
+    );
+    let text = preview["text"].as_str().unwrap();
+    assert!(
+        text.contains("=twice: 2.0 kB in 6 requests, on 2 installs"),
+        "{text}"
+    );
+    assert!(
+        text.contains("without a user: 2.0 kB in 6 requests, on 2 installs"),
+        "{text}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_digest_of_a_day_is_sent_once_and_names_regressions() {
     let mails = MailServer::start().await;
@@ -45,17 +89,7 @@ async fn the_digest_of_a_day_is_sent_once_and_names_regressions() {
     a_day(&server, "2026-11-19", 100_000).await;
     a_day(&server, "2026-11-20", 150_000).await;
     let heavy = Uuid::new_v4();
-    for number in 0..12 {
-        let (install, bytes) = if number == 5 {
-            (heavy, 5_000_000_000)
-        } else {
-            (Uuid::new_v4(), 1_000 + number)
-        };
-        assert_eq!(
-            server.send(&traffic(install, bytes)).await.body["accepted"],
-            1
-        );
-    }
+    send_traffic(&server, heavy).await;
     let new = crate::rules::janks(&["com.example.shop.Cart".to_owned()]);
     assert_eq!(server.send(&new).await.body["accepted"], 1);
     server.drained().await;
@@ -79,6 +113,7 @@ async fn the_digest_of_a_day_is_sent_once_and_names_regressions() {
     );
     assert_eq!(digest["traffic"].as_array().unwrap().len(), 12);
     assert_eq!(digest["traffic"][0]["install_id"], heavy.to_string());
+    assert_ranks_users(&preview.body);
     assert_eq!(
         digest["new_groups"].as_array().unwrap().len(),
         1,
@@ -101,6 +136,12 @@ async fn the_digest_of_a_day_is_sent_once_and_names_regressions() {
     );
     assert!(
         mail.text.contains(heavy.to_string().get(..8).unwrap()),
+        "{}",
+        mail.text
+    );
+    assert!(
+        mail.text
+            .contains("traffic-of-users-default-2026-11-20.csv"),
         "{}",
         mail.text
     );

@@ -118,12 +118,16 @@ async fn incidents_are_mailed_as_text_and_as_html_with_escaped_names() {
     let mail =
         json!({"kind": "email", "name": "team", "to": ["ann@example.com", "bob@example.com"]});
     channel(&server, &token, mail).await;
-    Database::of(&server)
-        .rule()
-        .await
-        .fire(&["critical"], NOW)
-        .await;
+    let rule = Database::of(&server).rule().await;
+    let fired = rule.fire(&["critical"], NOW).await;
     let mail = mails.has(1).await.remove(0);
+    let link = format!(
+        "https://unjank.example.com/incidents/{}?project=default",
+        fired[0]
+    );
+    // The HTML is encoded as quoted-printable.
+    let decoded = mail.text.replace("=\n", "").replace("=3D", "=");
+    assert_eq!(decoded.matches(&link).count(), 2, "{decoded}");
     assert!(
         mail.envelope[0].contains("<alerts@example.com>"),
         "{mail:?}"

@@ -59,10 +59,13 @@ async fn incidents_of_a_rule_are_sent_as_one_signed_message_in_the_format_of_ale
     assert_eq!(alert["labels"]["severity"], "critical");
     assert_eq!(alert["startsAt"], "2026-11-20T11:58:30Z");
     assert_eq!(alert["endsAt"], "0001-01-01T00:00:00Z");
-    assert_eq!(
-        alert["generatorURL"],
-        "https://unjank.example.com/spans?name=checkout"
+    // Links open the incident's page, which links to its numbers.
+    let link = format!(
+        "https://unjank.example.com/incidents/{}?project=default",
+        fired[0]
     );
+    assert_eq!(alert["generatorURL"], link);
+    assert_eq!(alert["annotations"]["link"], link);
     assert_eq!(alert["fingerprint"].as_str().unwrap().len(), 16);
     rule.resolve(&fired[..1], NOW - 1_000_000).await;
     let end = receiver.has(2).await.remove(1);
@@ -253,15 +256,18 @@ async fn slack_receives_a_text_with_escaped_names() {
     let token = server.token("admin").await;
     let slack = json!({"kind": "slack", "name": "chat", "url": receiver.url});
     channel(&server, &token, slack).await;
-    Database::of(&server)
-        .rule()
-        .await
-        .fire(&["critical"], NOW)
-        .await;
+    let rule = Database::of(&server).rule().await;
+    let fired = rule.fire(&["critical"], NOW).await;
     let message = receiver.has(1).await.remove(0).json();
     let text = message["text"].as_str().unwrap();
+    let link = format!(
+        "https://unjank.example.com/incidents/{}?project=default",
+        fired[0]
+    );
     assert_eq!(
         text,
-        "**\\[FIRING\\] Checkout is slow**\n• p75 of <\u{200b}checkout> is 480 ms, was 320 ms ([open](https://unjank.example.com/spans?name=checkout))"
+        format!(
+            "**\\[FIRING\\] Checkout is slow**\n• p75 of <\u{200b}checkout> is 480 ms, was 320 ms ([open]({link}))"
+        )
     );
 }

@@ -55,7 +55,7 @@ pub(crate) struct Manners {
     pub(crate) signed: Signed,
     /// Replace claims of the ID token. `null` removes a claim.
     pub(crate) claims: Value,
-    /// The response of the user info endpoint. `None` if there is no such endpoint.
+    /// The response of the user info endpoint. `None` if the provider has no such endpoint.
     pub(crate) user_info: Option<Value>,
     /// Replaces members of the token response. `null` removes a member.
     pub(crate) answer: Value,

@@ -191,7 +191,7 @@ async fn the_last_operator_with_a_password_keeps_the_role() {
     let provider = Provider::start().await;
     let server = mapped(&provider).await;
     let boss = people::admin(&server).await;
-    // An operator without a password does not count: nobody could log in while the provider is down.
+    // An operator without a password does not count, because that operator cannot log in while the provider is down.
     provider.change(|manners| {
         manners.claims = json!({"sub": "bob", "email": "bob@example.com", "groups": ["ops"]});
     });

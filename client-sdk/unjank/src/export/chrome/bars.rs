@@ -1,12 +1,15 @@
 //! Events that have a duration, on tracks.
 
 use serde_json::{Map, Value, json};
-use unjank_protocol::{AppStart, Frame, Jank, PageLoad, SpanEvent, Timestamp};
+use unjank_protocol::{
+    AppStart, Frame, FrameWindow, Jank, PageLoad, SpanEvent, SpanKind, Timestamp,
+};
 
 use super::{Entry, PID};
-use crate::event::Event;
 use crate::export::lanes::lanes;
 use crate::export::tree::Node;
+use crate::export::view::View;
+use crate::report::demangled;
 
 /// An event with a duration.
 #[derive(Debug)]
@@ -17,7 +20,7 @@ struct Bar<'e> {
     end_us: i64,
     args: Value,
     /// The events inside it.
-    events: &'e [SpanEvent<'static>],
+    events: &'e [SpanEvent<'e>],
 }
 
 /// Bars that belong together, such as those of a thread.
@@ -37,7 +40,7 @@ pub(super) struct Tracks<'e> {
 }
 
 impl<'e> Tracks<'e> {
-    pub(super) fn new(nodes: &[Node<'e>], events: &[&'e Event]) -> Self {
+    pub(super) fn new(nodes: &[Node<'e>], events: &[View<'e>]) -> Self {
         let mut groups: Vec<Group<'e>> = Vec::new();
         for node in nodes {
             let thread = (node.span.thread.as_str(), node.span.on_main_thread);
@@ -47,11 +50,22 @@ impl<'e> Tracks<'e> {
         groups.sort_by_key(|group| !group.is_main);
         for event in events {
             match event {
-                Event::Jank(jank) => add(&mut groups, ("stalls", false), of_jank(jank)),
-                Event::PageLoad(load) => add(&mut groups, ("page loads", false), of_load(load)),
-                Event::AppStart(start) => add(&mut groups, ("app starts", false), of_start(start)),
-                _ => {}
+                View::Span(_) | View::Metric(_) | View::Recomposition(_) => {}
+                View::FrameWindow(window) => add_dropped(&mut groups, window),
+                View::Jank(jank) => add(&mut groups, ("stalls", false), of_jank(jank)),
+                View::PageLoad(load) => add(&mut groups, ("page loads", false), of_load(load)),
+                View::AppStart(start) => add(&mut groups, ("app starts", false), of_start(start)),
             }
+        }
+        for node in nodes
+            .iter()
+            .filter(|node| node.span.kind == SpanKind::Manual)
+        {
+            let copy = Bar {
+                category: "manual_span",
+                ..of_span(node)
+            };
+            add(&mut groups, ("manual spans", false), copy);
         }
         let mut tracks = Self {
             names: Vec::new(),
@@ -185,14 +199,29 @@ fn bar<'e>(
     }
 }
 
-fn of_jank<'e>(jank: &'e Jank<'static>) -> Bar<'e> {
-    let frame = |frame: &Frame<'_>| {
-        format!(
-            "{}.{} ({}:{})",
-            frame.class, frame.function, frame.file, frame.line
-        )
+/// Adds the bar of a window in which frames were dropped.
+fn add_dropped<'e>(groups: &mut Vec<Group<'e>>, window: &'e FrameWindow<'e>) {
+    if window.frames_dropped == 0 {
+        return;
+    }
+    let name = match window.page.as_str() {
+        "" => "dropped frames",
+        page => page,
     };
-    let stack: Vec<_> = jank.stack.iter().map(frame).collect();
+    let args = json!({
+        "dropped": window.frames_dropped, "drawn": window.frames_drawn, "longest_drop": window.longest_drop,
+        "jank_ms": window.jank_ms,
+    });
+    let time = (window.start, window.duration_ms);
+    add(
+        groups,
+        ("dropped frames", false),
+        bar(name, "dropped_frames", time, args),
+    );
+}
+
+fn of_jank<'e>(jank: &'e Jank<'e>) -> Bar<'e> {
+    let stack: Vec<_> = jank.stack.iter().map(shown).collect();
     let args = json!({"thread": jank.thread, "page": jank.page, "stack": stack});
     bar(
         jank.kind.as_str(),
@@ -202,7 +231,18 @@ fn of_jank<'e>(jank: &'e Jank<'static>) -> Bar<'e> {
     )
 }
 
-fn of_load<'e>(load: &'e PageLoad<'static>) -> Bar<'e> {
+/// Returns a frame as text, with a demangled function: Rust symbols come mangled from the device.
+fn shown(frame: &Frame<'_>) -> String {
+    let function = demangled(&frame.function);
+    let name = if frame.class.is_empty() {
+        function
+    } else {
+        format!("{}.{function}", frame.class)
+    };
+    format!("{name} ({}:{})", frame.file, frame.line)
+}
+
+fn of_load<'e>(load: &'e PageLoad<'e>) -> Bar<'e> {
     let args = json!({
         "t1_ms": load.t1_ms, "t2_ms": load.t2_ms, "t3_ms": load.t3_ms,
         "launch": load.launch, "outcome": load.outcome,
@@ -210,7 +250,7 @@ fn of_load<'e>(load: &'e PageLoad<'static>) -> Bar<'e> {
     bar(&load.page, "page_load", (load.start, load.total_ms), args)
 }
 
-fn of_start<'e>(start: &'e AppStart<'static>) -> Bar<'e> {
+fn of_start<'e>(start: &'e AppStart<'e>) -> Bar<'e> {
     let args = json!({"page": start.page, "phases": start.phases});
     bar(
         start.kind.as_str(),

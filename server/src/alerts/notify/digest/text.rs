@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{Digest, Lost};
+use super::{Digest, Lost, users};
 
-/// How many installs the text lists. The table has all of them.
-const INSTALLS: usize = 10;
+/// How many installs and users the text lists. The tables have all of them.
+const LISTED: usize = 10;
 
 /// Formats the digest as plain text.
 #[must_use]
@@ -40,7 +40,7 @@ pub(super) fn sections(digest: &Digest) -> Vec<(&'static str, Vec<String>)> {
             one.title, one.category, one.count, one.installs
         )
     });
-    let traffic = digest.traffic.iter().take(INSTALLS).map(|one| {
+    let traffic = digest.traffic.iter().take(LISTED).map(|one| {
         format!(
             "{}: {} in {:.0} requests",
             short(&one.install_id),
@@ -57,7 +57,14 @@ pub(super) fn sections(digest: &Digest) -> Vec<(&'static str, Vec<String>)> {
             "Jank groups not seen in the four weeks before",
             or_nothing(groups.collect()),
         ),
-        ("Most traffic", or_nothing(traffic.collect())),
+        (
+            "Installs with the most traffic",
+            or_nothing(traffic.collect()),
+        ),
+        (
+            "Users with the most traffic",
+            or_nothing(users::lines(digest, LISTED)),
+        ),
         ("Lost events and cost of measuring", health(digest)),
     ]
 }

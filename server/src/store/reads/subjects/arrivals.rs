@@ -1,4 +1,4 @@
-//! What arrived and what was lost, as counted by devices and by the server.
+//! Arrived and lost events, as counted by devices and by the server.
 
 use crate::store::reads::aggregate::Formula::{Is, Ratio};
 use crate::store::reads::aggregate::Unit::{Bytes, Count, Microseconds, Share};

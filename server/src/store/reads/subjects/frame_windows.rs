@@ -5,6 +5,8 @@ use crate::store::reads::aggregate::Unit::{Count, Milliseconds, PerSecond, Share
 use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
+use super::uptime::UPTIME;
+
 /// Frame statistics over short periods on a page.
 pub(super) static FRAME_WINDOWS: Subject = Subject {
     name: "frame_windows",
@@ -24,6 +26,7 @@ const FRAME_WINDOWS_DIMENSIONS: &[Dimension] = &[
     Dimension::kept("page", "s.page"),
     Dimension::kept("refresh_hz", "toString(s.refresh_hz)").converted(),
     Dimension::raw("network", "s.network"),
+    UPTIME,
 ];
 
 const FRAME_WINDOWS_AGGREGATES: &[Aggregate] = &[
@@ -36,6 +39,12 @@ const FRAME_WINDOWS_AGGREGATES: &[Aggregate] = &[
     Aggregate::sum("frozen_frames", "s.frozen_frames / s.sample_rate"),
     Aggregate::sum("jank_ms", "s.jank_ms / s.sample_rate"),
     Aggregate::sum("delay_ms", "s.delay_ms / s.sample_rate"),
+    // A screen without changes needs no frames.
+    Aggregate::sum_of(
+        "wanted_s",
+        "(s.frames_drawn + s.frames_dropped) / if(s.refresh_hz = 0, 60, s.refresh_hz) / s.sample_rate",
+        "(s.frames_drawn + s.frames_dropped) / if(s.refresh_hz = 0, 60, s.refresh_hz)",
+    ),
     Aggregate::max("longest_drop", "s.longest_drop"),
     Aggregate::sum(
         "late",
@@ -80,11 +89,7 @@ const FRAME_WINDOWS_MEASURES: &[Measure] = &[
         Milliseconds,
         Ratio("delay_ms", "duration_ms", 60000.),
     ),
-    Measure::higher(
-        "fps",
-        PerSecond,
-        Ratio("frames_drawn", "duration_ms", 1000.),
-    ),
+    Measure::higher("fps", PerSecond, Ratio("frames_drawn", "wanted_s", 1.)),
     Measure::lower("longest_drop", Count, Is("longest_drop")),
     Measure::lower("late_share", Share, Ratio("late", "count", 1.)),
 ];

@@ -4,6 +4,9 @@ use crate::store::reads::aggregate::Formula::{Is, Percentile, Ratio};
 use crate::store::reads::aggregate::Unit::{Count, Milliseconds, Share};
 use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
+use crate::store::reads::during::During;
+
+use super::uptime::UPTIME;
 
 /// Stalls of the main loop.
 pub(super) static JANKS: Subject = Subject {
@@ -26,7 +29,12 @@ const JANKS_DIMENSIONS: &[Dimension] = &[
     Dimension::by_day("foreground", "if(s.foreground, 'true', 'false')").converted(),
     Dimension::by_day("stack_hash", "toString(s.stack_hash)").converted(),
     Dimension::raw("network", "s.network"),
+    DURATION,
+    UPTIME,
     Dimension::raw("thread", "s.thread"),
+    Dimension::raw("ended", "s.ended"),
+    Dimension::during("during_span", During::Span),
+    Dimension::during("during_trace", During::Trace),
     Dimension::class("group_id", "toString(c.group_id)"),
     Dimension::class("category", "c.category"),
     Dimension::class("culprit", "c.culprit"),
@@ -34,6 +42,12 @@ const JANKS_DIMENSIONS: &[Dimension] = &[
     Dimension::class("title", "c.title"),
     Dimension::class("not_a_cause", "if(c.not_a_cause, 'true', 'false')"),
 ];
+
+/// The duration in steps: Apple calls a stall a hang from 250 ms (a micro hang), 500 ms and 2 s (a severe hang) on, Android an ANR from 5 s on.
+const DURATION: Dimension = Dimension::raw(
+    "duration",
+    "multiIf(s.duration_ms < 250, 'under_250ms', s.duration_ms < 500, '250ms_500ms', s.duration_ms < 2000, '500ms_2s', s.duration_ms < 5000, '2s_5s', 'over_5s')",
+);
 
 const JANKS_AGGREGATES: &[Aggregate] = &[
     Aggregate::sum("count", "1 / s.sample_rate"),

@@ -5,6 +5,8 @@ use crate::store::reads::aggregate::Unit::{Count, Share, Value};
 use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
+use super::uptime;
+
 /// Samples that the monitors take.
 pub(super) static METRICS: Subject = Subject {
     name: "metrics",
@@ -23,11 +25,12 @@ pub(super) static METRICS: Subject = Subject {
 const METRICS_DIMENSIONS: &[Dimension] = &[
     Dimension::kept("name", "s.name"),
     Dimension::kept("page", "s.page"),
-    Dimension::kept(
-        "uptime",
-        "multiIf(s.uptime_ms < 60000, 'under_1m', s.uptime_ms < 300000, '1m_5m', s.uptime_ms < 900000, '5m_15m', s.uptime_ms < 3600000, '15m_1h', 'over_1h')",
-    ),
+    Dimension::kept("uptime", uptime::STEP),
     Dimension::raw("network", "s.network"),
+    Dimension::raw(
+        "since_last",
+        "multiIf(s.attributes['since_last_ms'] = '', 'unknown', toUInt64OrZero(s.attributes['since_last_ms']) < 1000, 'under_1s', toUInt64OrZero(s.attributes['since_last_ms']) < 10000, '1s_10s', toUInt64OrZero(s.attributes['since_last_ms']) < 60000, '10s_1m', toUInt64OrZero(s.attributes['since_last_ms']) < 600000, '1m_10m', 'over_10m')",
+    ),
 ];
 
 const METRICS_AGGREGATES: &[Aggregate] = &[

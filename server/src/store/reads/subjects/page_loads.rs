@@ -5,6 +5,8 @@ use crate::store::reads::aggregate::Unit::{Count, Milliseconds, Share};
 use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
 
+use super::uptime::UPTIME;
+
 /// The duration of page loads, in three parts.
 pub(super) static PAGE_LOADS: Subject = Subject {
     name: "page_loads",
@@ -25,6 +27,7 @@ const PAGE_LOADS_DIMENSIONS: &[Dimension] = &[
     Dimension::kept("launch", "s.launch"),
     Dimension::kept("outcome", "s.outcome"),
     Dimension::kept("network", "s.network"),
+    UPTIME,
 ];
 
 const PAGE_LOADS_AGGREGATES: &[Aggregate] = &[
@@ -67,7 +70,7 @@ const PAGE_LOADS_MEASURES: &[Measure] = &[
     Measure::lower("late_share", Share, Ratio("late", "count", 1.)),
 ];
 
-/// The network requests of page loads. There is no roll-up for them.
+/// The network requests of page loads. They have no roll-up.
 pub(super) static PAGE_REQUESTS: Subject = Subject {
     name: "page_requests",
     raw: "page_loads AS s ARRAY JOIN s.`requests.path` AS path, s.`requests.duration_ms` AS request_ms, s.`requests.offset_ms` AS offset_ms, s.`requests.status` AS http_status",

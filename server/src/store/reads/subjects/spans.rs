@@ -4,6 +4,10 @@ use crate::store::reads::aggregate::Formula::{Is, Percentile, Ratio};
 use crate::store::reads::aggregate::Unit::{Count, Microseconds, Share};
 use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
+use crate::store::reads::functions::OfFunction;
+
+use super::requests::{HOST, PATH};
+use super::uptime::UPTIME;
 
 /// The time between two points in the code.
 pub(super) static SPANS: Subject = Subject {
@@ -21,17 +25,20 @@ pub(super) static SPANS: Subject = Subject {
 };
 
 const SPANS_DIMENSIONS: &[Dimension] = &[
-    Dimension::kept("name", "s.name"),
+    Dimension::kept("name", "s.name").of_function(OfFunction::Name),
     Dimension::kept("kind", "s.kind"),
+    UPTIME,
+    HOST,
+    PATH,
     Dimension::raw("page", "s.page"),
     Dimension::raw("network", "s.network"),
     Dimension::raw("status", "s.status"),
     Dimension::raw("thread", "s.thread"),
     Dimension::raw("on_main_thread", "if(s.on_main_thread, 'true', 'false')"),
     Dimension::raw("root", "if(s.parent_span_id = 0, 'true', 'false')"),
-    Dimension::raw("code_class", "s.code_class"),
-    Dimension::raw("code_function", "s.code_function"),
-    Dimension::raw("package", PACKAGE),
+    Dimension::raw("code_class", "s.code_class").of_function(OfFunction::Class),
+    Dimension::raw("code_function", "s.code_function").of_function(OfFunction::Function),
+    Dimension::raw("package", PACKAGE).of_function(OfFunction::Package),
 ];
 
 const SPANS_AGGREGATES: &[Aggregate] = &[
@@ -62,6 +69,8 @@ const SPANS_MEASURES: &[Measure] = &[
     Measure::lower("p90_us", Microseconds, Percentile("durations_us", 0.9)),
     Measure::lower("p95_us", Microseconds, Percentile("durations_us", 0.95)),
     Measure::lower("p99_us", Microseconds, Percentile("durations_us", 0.99)),
+    // From the last bucket, within 1 %, so that roll-ups have it too.
+    Measure::lower("max_us", Microseconds, Percentile("durations_us", 1.0)),
     Measure::lower(
         "main_thread_share",
         Share,
@@ -71,7 +80,5 @@ const SPANS_MEASURES: &[Measure] = &[
     Measure::lower("late_share", Share, Ratio("late", "count", 1.)),
 ];
 
-/// The owner of the code: the first three segments of a Java package, or the crate of a Rust path. It uses only functions that
-/// ClickHouse evaluates once per dictionary entry instead of once per row; array functions do not qualify.
-pub(in crate::store::reads) const PACKAGE: &str =
-    "substringIndex(replaceRegexpOne(s.code_class, '(?s)::.*', ''), '.', 3)";
+/// See [`package`](crate::store::reads::functions::package).
+const PACKAGE: &str = "substringIndex(replaceRegexpOne(s.code_class, '(?s)::.*', ''), '.', 3)";

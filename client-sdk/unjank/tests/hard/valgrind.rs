@@ -1,0 +1,25 @@
+//! The app under valgrind, where code that calls the vDSO by itself crashes.
+
+use std::process::Command;
+
+use crate::app::App;
+use crate::collecting::Collecting;
+use crate::truth::Stored;
+
+#[test]
+fn the_sdk_runs_under_valgrind() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        // Not installed.
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Collecting::start(&serde_json::json!({"interval_s": 1}));
+    let mut valgrind = Command::new("valgrind");
+    valgrind.arg("-q").arg(std::env::current_exe().unwrap());
+    let mut app = App::start_by(valgrind, &server.url(), folder.path());
+    app.does("spans 0 10 0");
+    app.does("flush");
+    app.ends();
+    let stored = Stored::new(server.taken());
+    assert_eq!(stored.numbers().len(), 10);
+}

@@ -1,0 +1,102 @@
+//! What the console prints, read from the standard error of a process: this binary, started again to run only [`the_app`].
+
+use std::process::Command;
+use std::time::Duration;
+
+use unjank::{Config, Mode};
+
+const RUNS: &str = "CONSOLE_APP";
+
+/// Not a test of its own: the process that the test starts.
+#[test]
+fn the_app() {
+    if std::env::var_os(RUNS).is_none() {
+        return;
+    }
+    let config = Config::new("http://127.0.0.1:1", "key")
+        .app("com.example.shop", "4.12.0")
+        .mode(Mode::Development)
+        .offline(true);
+    let guard = unjank::init(config);
+    unjank::set_page("Cart");
+    let outer = unjank::span_tagged("order", &["checkout", "network"]);
+    let mut inner = unjank::span("pay");
+    inner.attribute("items", 3);
+    inner.event("validated");
+    inner.end_ok();
+    drop(outer);
+    tagged();
+    deep(40);
+    drop(guard);
+}
+
+#[unjank::traced(tag = "startup")]
+fn tagged() {}
+
+/// A stall with a deep stack.
+#[inline(never)]
+fn deep(level: u32) {
+    if level > 0 {
+        deep(level - 1);
+        std::hint::black_box(level);
+        return;
+    }
+    let main_loop = unjank::MainLoop::of_this_thread();
+    std::thread::sleep(Duration::from_millis(200));
+    main_loop.begin();
+    std::thread::sleep(Duration::from_millis(400));
+    main_loop.end();
+}
+
+#[test]
+fn a_line_has_all_facts_of_a_span_and_a_stall_its_whole_stack() {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["console::the_app", "--exact", "--nocapture"])
+        .env(RUNS, "1")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
+    let line = |begin: &str| {
+        let line = printed.lines().find(|line| line.starts_with(begin));
+        line.unwrap_or_else(|| panic!("no line begins with {begin}: {printed}"))
+    };
+    let value = |line: &str, name: &str| {
+        let found = line
+            .split(' ')
+            .find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        found
+            .unwrap_or_else(|| panic!("no {name} in {line}"))
+            .to_owned()
+    };
+    let outer = line("unjank: span order ");
+    assert!(
+        outer.contains(" on console::the_app at ") && outer.contains("console.rs:"),
+        "{outer}"
+    );
+    assert_eq!(value(outer, "parent"), "none");
+    assert_eq!(value(outer, "tags"), "checkout,network");
+    assert_eq!(
+        (value(outer, "kind"), value(outer, "page")),
+        ("manual".to_owned(), "Cart".to_owned())
+    );
+    let inner = line("unjank: span pay ");
+    assert_eq!(value(inner, "parent"), value(outer, "id"));
+    assert_eq!(value(inner, "trace"), value(outer, "trace"));
+    assert_eq!(
+        (value(inner, "items"), value(inner, "status")),
+        ("3".to_owned(), "ok".to_owned())
+    );
+    assert!(inner.contains("[validated after 0."), "{inner}");
+    let traced = printed
+        .lines()
+        .find(|line| line.contains("tagged "))
+        .unwrap();
+    assert_eq!(value(traced, "tags"), "startup");
+    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        line("unjank: jank of 4");
+        let frames = printed
+            .lines()
+            .filter(|line| line.starts_with("    ") && line.contains("console::deep"));
+        assert_eq!(frames.count(), 41, "{printed}");
+    }
+}

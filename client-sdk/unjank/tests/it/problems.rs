@@ -1,0 +1,123 @@
+//! The SDK says why nothing arrives, and a flush that sends nothing returns `false`.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::time::Duration;
+
+use unjank::{Config, Mode};
+
+use crate::collector::{Running, status};
+
+/// Answers every request with this status and body.
+fn server(status: &'static str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 8_192];
+            let _read = stream.read(&mut head);
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            let _written = stream.write_all(answer.as_bytes());
+        }
+    });
+    format!("http://{address}")
+}
+
+/// Records a span, sends it to this endpoint, and returns the problem that the SDK reports.
+fn problem_with(endpoint: &str) -> String {
+    let running = Running::at(endpoint, |config| {
+        config
+            .mode(Mode::Test)
+            .start_jitter(Duration::ZERO)
+            .shutdown_timeout(Duration::from_millis(100))
+    });
+    unjank::span("checkout").end();
+    assert!(!unjank::flush(Duration::from_secs(10)));
+    let problem = running.guard.as_ref().and_then(unjank::Guard::problem);
+    assert_eq!(unjank::problem(), problem);
+    problem.unwrap_or_default()
+}
+
+#[test]
+fn each_reason_is_told_in_a_sentence() {
+    let wrong_key = server("401 Unauthorized", r#"{"detail": "no such key"}"#);
+    let of_key = problem_with(&wrong_key);
+    assert!(
+        of_key.contains("does not know the key: no such key"),
+        "{of_key}"
+    );
+    let not_unjank = server("404 Not Found", "<html>");
+    assert!(
+        problem_with(&not_unjank).contains("seems not to be an unjank server: check the endpoint")
+    );
+    assert!(problem_with(&format!("{not_unjank}/perf")).contains("leave out the path"));
+    let nobody = problem_with("http://127.0.0.1:1");
+    assert!(
+        nobody.starts_with("cannot reach http://127.0.0.1:1 ("),
+        "{nobody}"
+    );
+    let busy = server(
+        "503 Service Unavailable",
+        r#"{"detail": "the log is full"}"#,
+    );
+    assert!(problem_with(&busy).contains("(503): the log is full"));
+}
+
+#[test]
+fn a_mistake_in_the_configuration_is_told_at_once() {
+    for (config, expected) in [
+        (
+            Config::new("perf.example.com", "k").app("a", "1"),
+            "does not begin with https://",
+        ),
+        (Config::new("https://perf.example.com", "k"), "no app id"),
+        (
+            Config::new("https://perf.example.com", "k")
+                .app("a", "1")
+                .root_certificates("x"),
+            "has no certificate in PEM format",
+        ),
+    ] {
+        let problem = unjank::init(config).problem().unwrap_or_default();
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+#[test]
+fn a_problem_ends_when_a_batch_is_accepted() {
+    let running = Running::start();
+    running.collector.answer(|_| Ok(status(422)));
+    unjank::span("checkout").end();
+    assert!(!unjank::flush(Duration::from_secs(10)));
+    assert!(unjank::problem().is_some());
+    running
+        .collector
+        .answer(|batch| Ok(crate::collector::receipt(batch)));
+    unjank::span("checkout").end();
+    assert!(unjank::flush(Duration::from_secs(10)));
+    assert_eq!(unjank::problem(), None);
+}
+
+#[test]
+fn an_offline_run_reports_and_sends_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("run.jsonl");
+    let file = unjank::ReportFile::create(&report).unwrap();
+    let running = Running::with(|config| config.mode(Mode::Test).offline(true).reporter(file));
+    unjank::span("checkout").end();
+    assert!(unjank::flush(Duration::from_secs(10)));
+    drop(running.guard);
+    assert_eq!(
+        (running.collector.polls(), running.collector.batches().len()),
+        (0, 0)
+    );
+    assert!(
+        std::fs::read_to_string(&report)
+            .unwrap()
+            .contains("checkout")
+    );
+}

@@ -1,0 +1,114 @@
+// The janks at the time and on the pages of an incident, per hour of use on both sides of its comparison.
+
+import { queryTable, type Signal } from '../api/query';
+import { jankGroups, type Group } from '../jank/groups';
+import { hoursOfUse, perHour } from '../jank/rates';
+import type { Where } from '../jank/questions';
+import { withValues, type Filters } from '../navigation/filters';
+import { ENOUGH } from '../versions/enough';
+import { sameFilters, type Evidence } from './around';
+import { isComparison } from './rule_form';
+
+export interface Rate {
+  group: Group;
+  /** Per hour of use. */
+  now: number | null;
+  /** `null` if too few installs on either side report the group, or if the incident compares nothing. */
+  base: number | null;
+}
+
+export interface JanksBeside {
+  rates: Rate[];
+  filters: Filters;
+  where: Where;
+  /** The pages on which the watched events ran. Empty: all pages. */
+  pages: string[];
+}
+
+const SHOWN = 5;
+/** The minimum share of the watched events for a page to be included. */
+const LEAST_SHARE = 0.05;
+const MOST_PAGES = 20;
+/** Signals whose events carry the page on which they ran. */
+const ON_PAGES = ['spans', 'page_loads', 'page_requests', 'app_starts', 'recompositions'];
+
+export async function janksBeside(evidence: Evidence, project: string, signal: AbortSignal): Promise<JanksBeside> {
+  const { now, base } = sidesOf(evidence, project);
+  const pages = await pagesOf(evidence, now, signal);
+  const onPages = (filters: Filters) => (pages.length > 0 ? withValues(filters, 'page', pages) : filters);
+  const where = ownDimensions(evidence, now);
+  const filters = onPages(now);
+  const asked = { where, order: '-sum_ms' };
+  const [found, use] = await Promise.all([
+    jankGroups(filters, { ...asked, limit: SHOWN }, signal),
+    hoursOfUse(filters, signal),
+  ]);
+  const before = base && (await baseOf(onPages(base), where, found.groups, signal));
+  const rates = found.groups.map((group) => {
+    const of = before?.groups.get(group.id);
+    const isEnough = Math.min(installs(group), of ? installs(of) : 0) >= ENOUGH.janks;
+    return {
+      group,
+      now: perHour(count(group), use.hours),
+      base: before && of && isEnough ? perHour(count(of), before.hours) : null,
+    };
+  });
+  return { rates, filters, where, pages };
+}
+
+const count = (group: Group) => group.row.values[0] ?? 0;
+const installs = (group: Group) => group.row.values[1] ?? 0;
+
+async function baseOf(filters: Filters, where: Where, groups: Group[], signal: AbortSignal) {
+  const ofThese = { ...where, group_id: groups.map((one) => one.id) };
+  const [found, use] = await Promise.all([
+    groups.length > 0 ? jankGroups(filters, { where: ofThese, order: '-sum_ms', limit: 50 }, signal) : null,
+    hoursOfUse(filters, signal),
+  ]);
+  return { groups: new Map(found?.groups.map((one) => [one.id, one])), hours: use.hours };
+}
+
+/** The filters of each side: its own period and, for a regression, its own version. */
+export function sidesOf(evidence: Evidence, project: string): { now: Filters; base: Filters | null } {
+  const { sides } = evidence;
+  const now = { ...sameFilters(evidence, project), baseVersion: '' };
+  if (!isComparison(evidence.condition) || typeof sides.base_from !== 'number' || typeof sides.base_to !== 'number')
+    return { now, base: null };
+  const range = {
+    kind: 'absolute',
+    from: new Date(sides.base_from / 1000),
+    to: new Date(sides.base_to / 1000),
+  } as const;
+  const version = sides.base_version ? [sides.base_version] : (now.chosen.app_version ?? []);
+  return { now, base: { ...withValues(now, 'app_version', version), range } };
+}
+
+/** The pages on which most of the watched events ran. Janks on other pages are excluded. */
+async function pagesOf(evidence: Evidence, filters: Filters, signal: AbortSignal): Promise<string[]> {
+  const { metric } = evidence;
+  if (filters.chosen.page || !ON_PAGES.includes(metric.signal)) return [];
+  const where = ownFilters(evidence, filters);
+  const question = { signal: metric.signal as Signal, by: ['page'], measures: ['count'], where, compare: false };
+  const answer = await queryTable(filters, { ...question, order: '-count', limit: MOST_PAGES }, signal);
+  return mostlyOn(answer.rows.map(({ keys, values }) => ({ page: keys[0] ?? '', count: values[0] ?? 0 })));
+}
+
+/** The pages with at least `LEAST_SHARE` of all events. Empty if events without a page also reach that share. */
+export function mostlyOn(rows: { page: string; count: number }[]): string[] {
+  const all = rows.reduce((sum, row) => sum + row.count, 0);
+  const fair = rows.filter((row) => row.count >= LEAST_SHARE * all);
+  return fair.some((row) => row.page === '') ? [] : fair.map((row) => row.page);
+}
+
+/** Excludes stalls that are not a cause. For rules on janks, adds the dimensions that the filter bar does not have. */
+function ownDimensions(evidence: Evidence, filters: Filters): Where {
+  const not = { not_a_cause: 'false' };
+  return evidence.metric.signal === 'janks' ? { ...not, ...ownFilters(evidence, filters) } : not;
+}
+
+/** The watched values of dimensions that the filter bar does not have. */
+export function ownFilters({ metric, group }: Evidence, filters: Filters): Where {
+  const all: Record<string, string | string[]> = { ...metric.filters, ...group };
+  const named = Object.entries(all).filter(([name]) => !(name in filters.chosen) && !name.includes('.'));
+  return Object.fromEntries(named);
+}

@@ -1,0 +1,39 @@
+// The query of the active installs of a table: those that sent a batch in its period, with its filters. Pure.
+
+import { ignored } from '../api/applicable';
+import type { Question, TableAnswer } from '../api/query';
+import { withValues, type Filters } from '../navigation/filters';
+
+/** The dimensions of batches that roll-ups keep. Rows of a table by other dimensions are compared with all active installs. */
+const KEPT = ['app_id', 'app_version', 'os_name', 'device_class'];
+/** A day has its own active installs, and a share of one user or install says nothing. */
+const WITHOUT_SHARE = ['day', 'user_id', 'install_id'];
+const MINUTE_MS = 60_000;
+
+export interface ActiveQuestion {
+  filters: Filters;
+  question: Question;
+}
+
+export type Asked = Pick<TableAnswer, 'by' | 'from' | 'to'>;
+
+/** `null` if the active installs are unknown: batches do not name pages or networks. */
+export function activeQuestion(answer: Asked, filters: Filters): ActiveQuestion | null {
+  if (ignored(filters, 'usage').length > 0 || answer.by.some((name) => WITHOUT_SHARE.includes(name))) return null;
+  // Tables of one page then share their query.
+  const from = new Date(Math.floor(Date.parse(answer.from) / MINUTE_MS) * MINUTE_MS);
+  const to = new Date(Math.ceil(Date.parse(answer.to) / MINUTE_MS) * MINUTE_MS);
+  const by = KEPT.filter((name) => answer.by.includes(name));
+  const inPeriod: Filters = { ...filters, range: { kind: 'absolute', from, to }, baseVersion: '' };
+  return {
+    // A table by version may have the base beside the chosen version.
+    filters: by.includes('app_version') ? withValues(inPeriod, 'app_version', []) : inPeriod,
+    question: { signal: 'usage', by, measures: ['installs'], limit: 1000 },
+  };
+}
+
+/** The active installs of a row: of its version, system or device class, if the table is by one of them. */
+export function activeOf(active: TableAnswer, answer: Asked, keys: string[]): number | null {
+  const wanted = active.by.map((name) => keys[answer.by.indexOf(name)]);
+  return active.rows.find((row) => row.keys.every((key, place) => key === wanted[place]))?.values[0] ?? null;
+}

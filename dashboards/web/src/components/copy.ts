@@ -1,0 +1,12 @@
+// Copies a text and reports whether that worked.
+
+import { say } from './toast.svelte';
+
+export async function copy(text: string, done = 'Copied.') {
+  try {
+    await navigator.clipboard.writeText(text);
+    say(done);
+  } catch {
+    say('The browser blocked copying. Select the text and copy it.', 'bad');
+  }
+}

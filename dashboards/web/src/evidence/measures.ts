@@ -1,0 +1,23 @@
+// A table of measures for a report, with both compared versions. Pure.
+
+import type { TableAnswer, TableRow } from '../api/query';
+import { valueOf } from '../api/query';
+import { measureName } from '../format/measure_names';
+import { format } from '../format/units';
+import { changeOf } from '../versions/change';
+
+/** A row for each measure; with a base, also its value there and the change. */
+export function measureRows(
+  answer: TableAnswer,
+  row: TableRow,
+  labels: { now: string; base: string },
+): { head: string[]; rows: string[][] } {
+  const hasBase = Boolean(row.base);
+  const rows = answer.measures.map(({ name, unit, better }) => {
+    const value = valueOf(answer, row, name);
+    const base = valueOf(answer, row, name, 'base');
+    const change = changeOf(value, base, better, unit)?.text || '–';
+    return [measureName(name), format(value, unit), ...(hasBase ? [format(base, unit), change] : [])];
+  });
+  return { head: ['Measure', labels.now, ...(hasBase ? [labels.base, 'Change'] : [])], rows };
+}

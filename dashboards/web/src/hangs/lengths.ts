@@ -1,0 +1,45 @@
+// Which stalls the page shows: from a duration on, or those during which the process was killed. Pure.
+
+export interface Length {
+  /** The value of the URL parameter. */
+  id: string;
+  label: string;
+  /** As in `Hangs of 2 s or longer`. */
+  title: string;
+  where: Record<string, string | string[]>;
+}
+
+/** The steps of the dimension `duration`, shortest first, with their labels. */
+export const STEPS: [step: string, label: string][] = [
+  ['under_250ms', 'under 250 ms'],
+  ['250ms_500ms', '250–500 ms (micro hang)'],
+  ['500ms_2s', '500 ms–2 s (hang)'],
+  ['2s_5s', '2–5 s (severe hang)'],
+  ['over_5s', '5 s or longer (ANR)'],
+];
+
+const from = (step: string) => ({
+  duration: STEPS.map(([name]) => name).slice(STEPS.findIndex(([name]) => name === step)),
+});
+
+/** The first one is the default. */
+export const LENGTHS: Length[] = [
+  { id: 'hang', label: 'From 500 ms', title: 'Hangs of 500 ms or longer', where: from('500ms_2s') },
+  { id: 'micro', label: 'From 250 ms', title: 'Hangs of 250 ms or longer', where: from('250ms_500ms') },
+  { id: 'severe', label: 'From 2 s', title: 'Hangs of 2 s or longer', where: from('2s_5s') },
+  // Roll-ups keep the kind, but not the duration. Both name the same stalls.
+  { id: 'anr', label: 'ANRs, from 5 s', title: 'ANRs', where: { kind: 'anr' } },
+  { id: 'killed', label: 'Ended in a kill', title: 'Hangs that ended in a kill', where: { ended: 'killed' } },
+];
+
+export function lengthOf(query: URLSearchParams): Length {
+  return LENGTHS.find((one) => one.id === query.get('hangs')) ?? LENGTHS[0]!;
+}
+
+export function stepLabel(step: string): string {
+  return STEPS.find(([name]) => name === step)?.[1] ?? (step || '(none)');
+}
+
+export function endLabel(ended: string): string {
+  return ended === 'killed' ? 'process killed' : ended || '(none)';
+}

@@ -1,0 +1,42 @@
+// The values of a dimension that devices sent in a period, the most frequent first.
+
+import { queryTable, type Signal } from '../api/query';
+import { format } from '../format/units';
+import type { Dimension, Filters } from '../navigation/filters';
+
+export interface Value {
+  value: string;
+  label: string;
+  note: string;
+}
+
+/** The most values in a list. The search of a list finds all others. */
+export const MOST = 200;
+const MOST_FOUND = 50;
+
+/** Batches have the fewest rows, but are kept for a few days only. Then values of the next signal are listed. */
+const SIGNALS: Signal[] = ['usage', 'app_starts', 'frame_windows', 'spans'];
+/** Dimensions that batches do not carry. */
+const OTHER: Partial<Record<Dimension, Signal[]>> = { page: ['frame_windows', 'spans'], network: ['traffic', 'spans'] };
+
+/** `contains` leaves only values with this text. */
+export async function valuesOf(
+  filters: Filters,
+  dimension: Dimension,
+  contains: string,
+  abort: AbortSignal,
+): Promise<Value[]> {
+  const unfiltered = { ...filters, chosen: {}, baseVersion: '' };
+  for (const signal of OTHER[dimension] ?? SIGNALS) {
+    // Traffic has sums only.
+    const measure = signal === 'traffic' ? 'requests' : 'count';
+    const question = { signal, by: [dimension], measures: [measure], order: `-${measure}` };
+    const limit = contains ? MOST_FOUND : MOST;
+    const { rows } = await queryTable(unfiltered, { ...question, limit, contains: { [dimension]: contains } }, abort);
+    const values = rows.flatMap(({ keys: [value], values: [count] }) =>
+      value ? [{ value, label: value, note: format(count) }] : [],
+    );
+    if (values.length > 0) return values;
+  }
+  return [];
+}

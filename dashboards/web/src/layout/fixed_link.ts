@@ -1,0 +1,22 @@
+// Copies a link to what is on the screen: a period such as "last 7 days" becomes fixed times.
+
+import { say } from '../components/toast.svelte';
+import { refresh } from '../data/refresh.svelte';
+import { withFixedTime } from '../evidence/fixed_time';
+import { addressOf } from '../navigation/links';
+import { location, navigate } from '../navigation/router.svelte';
+import { routeOf } from '../navigation/routes';
+
+export async function copyFixedLink() {
+  const fixed = withFixedTime(location.filters, refresh.at);
+  const hasPeriod = routeOf(location.path)?.filters;
+  const address = addressOf(location.path, hasPeriod ? fixed : location.filters, location.query);
+  try {
+    await navigator.clipboard.writeText(window.location.origin + address);
+    say(hasPeriod ? 'Link copied. Its period is fixed.' : 'Link copied.');
+  } catch {
+    // Without access to the clipboard, as over plain HTTP, the address bar has the link.
+    navigate(address);
+    say('The browser does not let this page copy. Copy the link from the address bar.', 'bad');
+  }
+}

@@ -1,0 +1,43 @@
+// Commands of the palette, and which of them match a text. Pure.
+
+export interface Command {
+  id: string;
+  section: string;
+  label: string;
+  note?: string;
+  /** Further words that find the command. */
+  words?: string;
+  run: () => void;
+}
+
+/** The most commands of a section while a text is typed. */
+export const MOST_OF_SECTION = 6;
+
+/** Commands with every word of the text. Those whose label begins with the text come first. */
+export function matching(commands: Command[], text: string, most = MOST_OF_SECTION): Command[] {
+  const typed = text.trim().toLowerCase();
+  if (typed === '') return commands;
+  const words = typed.split(/\s+/);
+  const whole = ({ label, note = '', words: more = '' }: Command) => `${label} ${note} ${more}`.toLowerCase();
+  const rank = ({ label }: Command) => {
+    const name = label.toLowerCase();
+    if (name.startsWith(typed)) return 0;
+    return name.includes(typed) ? 1 : 2;
+  };
+  return commands
+    .filter((one) => words.every((word) => whole(one).includes(word)))
+    .toSorted((a, b) => rank(a) - rank(b))
+    .slice(0, most);
+}
+
+export type Recognised = { kind: 'hex'; uuid: string; hex: string } | { kind: 'group'; id: string };
+
+/** An id in a text. A UUID, with or without hyphens, may be a trace, a session or an install. A long number is a group of janks. */
+export function recognised(text: string): Recognised | null {
+  const typed = text.trim().toLowerCase();
+  const hex = typed.replaceAll('-', '');
+  const isId =
+    /^[0-9a-f]{32}$/.test(hex) && (hex === typed || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(typed));
+  if (isId) return { kind: 'hex', hex, uuid: hex.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5') };
+  return /^[1-9]\d{5,19}$/.test(typed) ? { kind: 'group', id: typed } : null;
+}

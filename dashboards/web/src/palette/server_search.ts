@@ -1,0 +1,115 @@
+// What the server finds for the text of the palette: spans, groups of janks, versions, and things by their id.
+
+import { api, ask } from '../api/client';
+import { Problem } from '../api/problem';
+import { queryTable, type Question } from '../api/query';
+import { dateTime } from '../format/times';
+import { format } from '../format/units';
+import { addressOf, only, sessionAddress } from '../navigation/links';
+import type { Filters } from '../navigation/filters';
+import { navigate } from '../navigation/router.svelte';
+import { routeOf } from '../navigation/routes';
+import { recognised, type Command } from './matching';
+
+/** Shorter texts match too much. */
+export const SHORTEST = 2;
+const MOST = 5;
+/** Ids are searched in this many days. */
+const ID_DAYS = 90;
+
+type Find = (filters: Filters, text: string, abort: AbortSignal) => Promise<Command[]>;
+const opening = (address: string) => () => navigate(address);
+
+/** `filters`: the filters of the page, and `path` its path. */
+export async function found(filters: Filters, path: string, text: string, abort: AbortSignal): Promise<Command[]> {
+  const id = recognised(text);
+  if (id?.kind === 'hex') return byHex(filters, id, abort);
+  if (id?.kind === 'group') return group(filters, id.id, abort);
+  const ofPage: Find = (...all) => versions(path, ...all);
+  const lists = await Promise.all([spans, groups, ofPage].map((find) => find(filters, text, abort)));
+  return lists.flat();
+}
+
+/** The names that contain the text, in the period of the page, without its filters. */
+async function named(filters: Filters, question: Question, abort: AbortSignal) {
+  const all = { ...filters, chosen: {}, baseVersion: '' };
+  const { rows } = await queryTable(all, { measures: ['count'], order: '-count', limit: MOST, ...question }, abort);
+  return rows.map(({ keys, values }) => ({ keys: keys as string[], note: `${format(values[0])} in this period` }));
+}
+
+const spans: Find = async (filters, text, abort) => {
+  const rows = await named(filters, { signal: 'spans', by: ['name'], contains: { name: text } }, abort);
+  return rows.map(({ keys: [name = ''], note }) => ({
+    ...{ id: `span-${name}`, section: 'Spans', label: name, note },
+    run: opening(addressOf('/spans', filters, { name })),
+  }));
+};
+
+const groups: Find = async (filters, text, abort) => {
+  const question: Question = { signal: 'janks', by: ['group_id', 'title'], contains: { title: text } };
+  const rows = await named(filters, question, abort);
+  return rows.map(({ keys: [id = '', title = ''], note }) => ({
+    ...{ id: `group-${id}`, section: 'Jank groups', label: title, note },
+    run: opening(addressOf(`/jank/${id}`, filters)),
+  }));
+};
+
+/** A version becomes a filter of the page. */
+async function versions(path: string, filters: Filters, text: string, abort: AbortSignal): Promise<Command[]> {
+  const question: Question = { signal: 'usage', by: ['app_version'], contains: { app_version: text } };
+  const rows = await named(filters, { ...question, measures: ['sessions'], order: '-sessions' }, abort);
+  const page = routeOf(path)?.filters ? path : '/';
+  return rows.map(({ keys: [version = ''], note }) => ({
+    ...{ id: `version-${version}`, section: 'Versions', label: version, note: note.replace(' in', ' sessions in') },
+    run: opening(addressOf(page, only(filters, 'app_version', version))),
+  }));
+}
+
+const lately = (filters: Filters): Filters => ({
+  ...{ project: filters.project, chosen: {}, baseVersion: '' },
+  range: { kind: 'relative', text: `${ID_DAYS}d` },
+});
+
+async function group(filters: Filters, id: string, abort: AbortSignal): Promise<Command[]> {
+  const question: Question = { signal: 'janks', by: ['title'], where: { group_id: id }, measures: ['count'], limit: 1 };
+  const { rows } = await queryTable(lately(filters), question, abort);
+  return rows.map(({ keys: [title = ''] }) => ({
+    ...{ id: 'group', section: 'Jank groups', label: title || id, note: id },
+    run: opening(addressOf(`/jank/${id}`, filters)),
+  }));
+}
+
+async function byHex(
+  filters: Filters,
+  { hex, uuid }: { hex: string; uuid: string },
+  abort: AbortSignal,
+): Promise<Command[]> {
+  const { project } = filters;
+  const since = new Date(Date.now() - ID_DAYS * 86_400_000).toISOString();
+  const sessionsWith = (where: Record<string, string>) => {
+    const query = { ...where, from: since, to: new Date().toISOString(), limit: 1 } as never;
+    return ask(api.GET('/api/v1/projects/{project}/sessions', { params: { path: { project }, query }, signal: abort }));
+  };
+  const traced = api.GET('/api/v1/projects/{project}/traces/{trace}', {
+    params: { path: { project, trace: hex } },
+    signal: abort,
+  });
+  const [trace, ofSession, ofInstall] = await Promise.all([
+    ask(traced).catch(noneIfUnknown),
+    sessionsWith({ session_id: uuid }),
+    sessionsWith({ install_id: uuid }),
+  ]);
+  const all: Command[] = [];
+  const add = (kind: string, note: string, address: string) =>
+    all.push({ id: kind, section: 'Found by id', label: `${kind} ${uuid.slice(0, 8)}…`, note, run: opening(address) });
+  if (trace?.spans.length) add('Trace', `${trace.spans.length} spans`, addressOf(`/traces/${hex}`, filters));
+  const [session, install] = [ofSession.sessions[0], ofInstall.sessions[0]];
+  if (session) add('Session', `began ${dateTime(session.start)}`, sessionAddress(filters, uuid, session.start));
+  if (install) add('Install', install.device_model, addressOf(`/installs/${uuid}`, filters));
+  return all;
+}
+
+function noneIfUnknown(error: unknown): null {
+  if (Problem.from(error).status === 404) return null;
+  throw error;
+}

@@ -1,0 +1,20 @@
+// The team of the reader, by project: the owner whose janks and incidents the reader looks after. This browser keeps it.
+
+import { session } from '../api/session.svelte';
+
+let changes = $state(0);
+
+/** Several people may use the same browser. */
+const keyOf = (project: string) => `unjank-team:${session.me?.id ?? ''}:${project}`;
+
+/** Empty if the reader has not chosen a team. */
+export function teamIn(project: string): string {
+  void changes;
+  return localStorage.getItem(keyOf(project)) ?? '';
+}
+
+export function chooseTeam(project: string, team: string) {
+  if (team) localStorage.setItem(keyOf(project), team);
+  else localStorage.removeItem(keyOf(project));
+  changes += 1;
+}

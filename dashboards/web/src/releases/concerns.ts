@@ -1,0 +1,13 @@
+// Which incidents concern a version. Pure.
+
+import type { Incident } from '../alerts/around';
+
+/** Whether the evidence names the version: as the judged version, as its group, or as a filter of its rule. */
+export function concerns({ evidence, group }: Incident, { app, version }: { app: string; version: string }): boolean {
+  const filters = evidence.metric.filters ?? {};
+  const named = (dimension: string) =>
+    [group[dimension], ...(filters[dimension] ?? [])].filter((one) => one !== undefined);
+  const apps = named('app_id');
+  const versions = [evidence.sides.version, ...named('app_version')];
+  return versions.includes(version) && (apps.length === 0 || apps.includes(app));
+}

@@ -1,0 +1,17 @@
+// Possible reasons for a missing trace. Pure.
+
+/** A trace id as devices send it: 32 hex digits. */
+const TRACE_ID = /^[0-9a-f]{32}$/i;
+
+export function whyMissing(id: string, project: string): string[] {
+  const digits = id.replace(/[^0-9a-f]/gi, '').length;
+  const typing = TRACE_ID.test(id)
+    ? 'The id was typed or copied wrongly.'
+    : `The id is not complete: a trace id has 32 hex digits, and this one has ${digits}.`;
+  return [
+    typing,
+    'The trace is older than single spans are kept. The page Data shows for how long that is.',
+    'The device did not send it: devices record only a sample of the traces, and send them when they have a network.',
+    `It belongs to a project other than ${project || 'the chosen one'}. The filters of other pages have no effect here.`,
+  ];
+}

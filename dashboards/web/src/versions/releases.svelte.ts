@@ -1,0 +1,55 @@
+// When each version began to reach users. All charts and pages share one request, which is repeated every five minutes.
+
+import { api, ask } from '../api/client';
+
+export interface Release {
+  app: string;
+  version: string;
+  /** Seconds since the epoch, of whole hours. */
+  firstSeen: number;
+  lastSeen: number;
+  /** When the version began to reach users. `null`: it has not, or it was in use before the data begins. */
+  reached: number | null;
+}
+
+/** What *began to reach users* means, for tooltips and texts. */
+export const REACHES_USERS = 'the first day on which 1 % of active installs ran it';
+const FRESH_MS = 5 * 60_000;
+
+let all = $state.raw<Release[]>([]);
+let isAnswered = $state(false);
+let of = '';
+let askedAt = 0;
+
+export const releases = {
+  /** By app, newest first. */
+  get all() {
+    return all;
+  },
+  /** Whether the first request of the project has completed or failed. */
+  get isAnswered() {
+    return isAnswered;
+  },
+  /** Fetches the versions of a project, unless they are fresh. A failure keeps the previous ones: charts then have no marks. */
+  async ask(project: string) {
+    if (project === of && Date.now() - askedAt < FRESH_MS) return;
+    if (project !== of) [all, isAnswered] = [[], false];
+    [of, askedAt] = [project, Date.now()];
+    if (!project) return;
+    const params = { path: { project } };
+    const answer = await ask(api.GET('/api/v1/projects/{project}/versions', { params })).catch(() => null);
+    if (project !== of) return;
+    isAnswered = true;
+    if (!answer) {
+      askedAt = 0;
+      return;
+    }
+    all = answer.versions.map((one) => ({
+      app: one.app_id,
+      version: one.app_version,
+      firstSeen: one.first_seen / 1e6,
+      lastSeen: one.last_seen / 1e6,
+      reached: one.reached_users ? one.reached_users / 1e6 : null,
+    }));
+  },
+};

@@ -1,0 +1,179 @@
+import { describe, expect, it } from 'vitest';
+import type { TableAnswer } from '../src/api/query';
+import type { Incident } from '../src/alerts/around';
+import { incidentEvidence } from '../src/alerts/incident_markdown';
+import { codeBlock, escaped, markdown, paragraph } from '../src/evidence/markdown';
+import { spanAsMarkdown } from '../src/evidence/span_markdown';
+import { groupEvidence } from '../src/jank/group_markdown';
+import type { Filters } from '../src/navigation/filters';
+
+const ORIGIN = 'https://unjank.example.com';
+const HOSTILE = [
+  '# Heading',
+  '- item',
+  '1. item',
+  '> quote',
+  '![x](https://evil.example/x.png)',
+  '[pay](https://evil.example)',
+  '<img src=x onerror=alert(1)>',
+  '<https://evil.example>',
+  '@everyone | `code` *b* _i_ ~~s~~ &lt;',
+  'first\nsecond\r\n\u2028third',
+  'right\u202eto left',
+];
+
+describe('hostile names in Markdown', () => {
+  it.each(HOSTILE)('%j is plain text on one line', (name) => {
+    const text = paragraph(name);
+    expect(text).not.toMatch(/[\n\r\u2028\u202e]/);
+    // No markup is left without a backslash.
+    expect(text.replace(/\\[^\s]/g, '')).not.toMatch(/[`*_[\]<>|~&#]/);
+    expect(text).not.toMatch(/^([-+=]|\d+[.)])/);
+    expect(text).not.toContain('://');
+    expect(text).not.toMatch(/@\w/);
+  });
+
+  it('are bounded', () => {
+    expect(escaped('x'.repeat(10_000)).length).toBeLessThan(600);
+  });
+
+  it('do not end a block of code', () => {
+    const block = codeBlock(['at a', '```', '````js', 'at b\n```']).split('\n');
+    expect(block[0]).toBe('`````');
+    expect(block.at(-1)).toBe('`````');
+    expect(block.slice(1, -1).some((line) => /^`{5,}/.test(line))).toBe(false);
+    expect(block).toHaveLength(6);
+  });
+
+  it('do not break a table or a link', () => {
+    const text = markdown(
+      {
+        title: 'T',
+        facts: [],
+        table: { head: ['a|b', 'c'], rows: [['x | y', '\n']] },
+        links: [
+          { label: 'a](https://evil.example)', path: '/spans?name=a)b(c' },
+          { label: 'elsewhere', path: 'https://evil.example/' },
+        ],
+      },
+      ORIGIN,
+    );
+    expect(text).toContain('| a\\|b | c |\n| --- | --- |\n| x \\| y |   |');
+    expect(text).toContain(`](${ORIGIN}/spans?name=a%29b%28c)`);
+    expect(text).toContain(`[elsewhere](${ORIGIN}/)`);
+    expect(text).not.toContain('](https://evil');
+  });
+});
+
+const EVIDENCE = {
+  metric: { signal: 'spans', measure: 'p95_us', by: ['name'] },
+  condition: { kind: 'regression', compare: 'same_days', effect: { least_relative: 0.2 } },
+  window_minutes: 1440,
+  unit: 'us',
+  group: { name: 'checkout', app_id: 'shop' },
+  numbers: {
+    value: 523_000,
+    base: 410_000,
+    samples: 1234,
+    base_samples: 2345,
+    relative: 0.2756,
+    standardised: 0.25,
+    bound: 0.2,
+    p_corrected: 0.0000123,
+    groups: 12,
+    installs: [80, 90],
+  },
+  sides: { from: 86_400e6, to: 172_800e6, base_from: 0, base_to: 86_400e6, version: '4.12.0', base_version: '4.11.0' },
+};
+const INCIDENT = {
+  id: '0190aaaa-0000-7000-8000-000000000001',
+  rule: '0190aaaa-0000-7000-8000-000000000002',
+  kind: 'alert',
+  title: 'Checkout got slower',
+  severity: 'critical',
+  owner: 'team <b>',
+  state: 'firing',
+  started_at: 172_800e6,
+  summary: 'p95 of spans for checkout: 523.0 ms, was 410.0 ms',
+  link: '/spans?project=shop&from=1970-01-02T00:00:00Z&to=1970-01-03T00:00:00Z&name=checkout',
+  group: EVIDENCE.group,
+  evidence: EVIDENCE,
+} as unknown as Incident;
+
+describe('an incident as Markdown', () => {
+  const text = markdown(
+    {
+      ...incidentEvidence(INCIDENT, 'shop'),
+      stack: { title: 'Top stack', lines: ['  at com.shop.Cart.total (Cart.kt:41)'] },
+    },
+    ORIGIN,
+  );
+
+  it('has the numbers of both sides, the periods and the significance', () => {
+    expect(text.startsWith('## Checkout got slower\n\n')).toBe(true);
+    expect(text).toContain('- **p95 in 4.12.0:** 523 ms (1234 samples)');
+    expect(text).toContain('- **p95 in 4.11.0:** 410 ms (2345 samples)');
+    expect(text).toContain('- **Change:** +27.6 %, +25 % between like devices');
+    expect(text).toContain('- **Significance (p):** 1.2e-5, 80 and 90 installs, corrected for 12 groups');
+    expect(text).toMatch(/- \*\*Period:\*\* .*1970/);
+    expect(text).toMatch(/- \*\*Compared with:\*\* .*1970/);
+    expect(text).toContain('team \\<b\\>');
+  });
+
+  it('has the rule, the top stack and links', () => {
+    expect(text).toContain('Alert when the p95 of checkout where app is shop in 4.12.0 is at least 20 % slower');
+    expect(text).toContain('```\n  at com.shop.Cart.total (Cart.kt:41)\n```');
+    expect(text).toContain(`- [Incident](${ORIGIN}/incidents/${INCIDENT.id}?project=shop)`);
+    expect(text).toContain(
+      `(${ORIGIN}/spans?project=shop&from=1970-01-02T00:00:00Z&to=1970-01-03T00:00:00Z&name=checkout)`,
+    );
+  });
+});
+
+const FILTERS: Filters = {
+  project: 'shop',
+  range: { kind: 'relative', text: '7d' },
+  chosen: { app_version: ['4.12.0'] },
+  baseVersion: '4.11.0',
+};
+const measure = (name: string, unit: string, better = 'lower') => ({ name, unit, better });
+
+describe('a span and a group of janks as Markdown', () => {
+  it('have links with a fixed time', () => {
+    const answer = {
+      measures: [measure('p95_us', 'us'), measure('count', 'count', 'none')],
+      rows: [{ keys: [], values: [523_000, 10], base: [410_000, 20] }],
+    } as unknown as TableAnswer;
+    const text = spanAsMarkdown('checkout', answer, FILTERS, ORIGIN);
+    expect(text).toContain('| Measure | 4.12.0 | 4.11.0 | Change |');
+    expect(text).toContain('| p95 | 523 ms | 410 ms | +27.6 % |');
+    expect(text).toMatch(/\/spans\?project=shop&from=\d{4}-[^&]*Z&to=\d{4}-[^&]*Z&app_version=4.12.0/);
+    expect(text).not.toContain('range=');
+  });
+
+  it('compare only janks per hour of use, and only with enough installs', () => {
+    const answer = {
+      measures: [
+        measure('count', 'count'),
+        measure('installs', 'count'),
+        measure('sum_ms', 'ms'),
+        measure('p95_ms', 'ms'),
+      ],
+    } as unknown as TableAnswer;
+    const row = (installs: number) => ({ keys: [], values: [300, installs, 5000, 40], base: [20, installs, 300, 40] });
+    const facts = (installs: number) => ({
+      group: { id: '7', title: 'Cart.total', owner: '', row: row(installs) },
+      isNew: false,
+      answer,
+      names: { category: 'io', culprit: 'Cart.total' },
+      use: { hours: 1000, baseHours: 100 },
+      filters: FILTERS,
+      parameters: {},
+    });
+    const { table } = groupEvidence(facts(20));
+    expect(table!.rows[0]).toEqual(['Per hour of use', '0.3', '0.2', '+50 %']);
+    // Fifteen times as many janks in a version with ten times as much use.
+    expect(table!.rows[1]).toEqual(['Count', '300', '20', '–']);
+    expect(groupEvidence(facts(2)).table!.rows[0]).toEqual(['Per hour of use', '0.3', '–', '–']);
+  });
+});

@@ -1,0 +1,79 @@
+//! `unjank export spans`: the spans below the chosen ones as one flame graph.
+
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+
+use crate::cli::choice::Choice;
+use crate::cli::output::{Output, OutputArgs};
+use crate::cli::{DEFAULT_WAIT, store_in_use};
+use crate::clock::Clock;
+use crate::config::Shared;
+use crate::query::{SpanStack, folded, span_stacks, speedscope};
+use crate::store::reads::{First, Search};
+
+use super::MOST_SPANS;
+
+/// Spans with what ran inside them, weighted by own time, for flame graphs
+///
+/// Takes the latest spans that match, with all spans of their traces that ran inside. A span's own time is its duration without that
+/// of the spans inside it. Without a filter by name, each outermost span of a trace is a tree of its own.
+#[derive(Args, Debug)]
+pub(super) struct SpansArgs {
+    /// The output format
+    #[arg(long, value_enum, default_value = "folded")]
+    format: SpansFormat,
+
+    /// Maximum number of matching spans: the latest ones
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    limit: u64,
+
+    #[command(flatten)]
+    choice: Choice,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SpansFormat {
+    /// One line `outermost;…;innermost microseconds` per path of names: flamegraph.pl, inferno, speedscope
+    Folded,
+    /// A JSON file for www.speedscope.app
+    Speedscope,
+}
+
+pub(super) async fn run(shared: &Shared, args: &SpansArgs) -> anyhow::Result<()> {
+    let now = Clock::system().now();
+    let project = args.choice.project();
+    let mut ask = args.choice.ask(now)?;
+    let names_spans =
+        |(name, _): &(String, String)| matches!(name.as_str(), "name" | "contains.name");
+    if !ask.filters.iter().any(names_spans) {
+        ask.filters.push(("root".to_owned(), "true".to_owned()));
+    }
+    let reading = ask.single(project, "spans", now)?;
+    let output = Output::open(&args.output)?;
+    let store = store_in_use(shared, DEFAULT_WAIT).await?;
+    let search = Search {
+        at_least_us: 0,
+        first: First::Latest,
+        after: None,
+        limit: args.limit,
+    };
+    let (chosen, _) = store.spans(&reading, search).await?;
+    if chosen.is_empty() {
+        bail!("no spans match: check --from, --to, --project and --filter");
+    }
+    let (spans, _) = store.spans_around(project, &chosen, MOST_SPANS + 1).await?;
+    if spans.len() as u64 > MOST_SPANS {
+        bail!("the traces of these spans have more than {MOST_SPANS} spans: set a smaller --limit");
+    }
+    let stacks = span_stacks(&chosen, &spans);
+    let text = match args.format {
+        SpansFormat::Folded => folded(stacks.iter().map(SpanStack::in_micros)),
+        SpansFormat::Speedscope => {
+            speedscope("spans", stacks.iter().map(SpanStack::in_millis)).to_string()
+        }
+    };
+    output.whole(text.as_bytes())
+}

@@ -1,0 +1,57 @@
+//! Queries that group and filter by the attributes that the app gives to metrics and spans.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::server::{Server, batch, span};
+
+const PERIOD: &str = "from=2026-11-20T10:00:00Z&to=2026-11-20T13:00:00Z";
+
+fn latency(value: u64, attributes: &Value) -> Value {
+    json!({"name": "input_latency_ms", "time": "2026-11-20T11:59:59Z", "value": value, "attributes": attributes})
+}
+
+/// Returns the keys and values of each row.
+async fn rows(server: &Server, token: &str, query: &str) -> Value {
+    let path = format!("/api/v1/projects/default/query/{query}&{PERIOD}");
+    let answer = server.call(token, Method::GET, &path, None).await;
+    assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    let rows = answer.body["rows"].as_array().unwrap().iter();
+    rows.map(|row| json!([row["keys"][0], row["values"][0]]))
+        .collect()
+}
+
+#[tokio::test]
+async fn metrics_and_spans_are_grouped_and_filtered_by_attributes_of_the_app() {
+    let server = Server::start().await;
+    server.ready().await;
+    let mut batch = batch();
+    batch["metrics"] = json!([
+        latency(20, &json!({"input": "tap", "since_last_ms": "900"})),
+        latency(40, &json!({"input": "tap", "since_last_ms": "2000"})),
+        latency(90, &json!({"input": "swipe", "since_last_ms": "700000"})),
+        latency(7, &json!({})),
+    ]);
+    let mut tagged = span();
+    tagged["attributes"] = json!({"items": "3"});
+    batch["spans"] = json!([tagged, span()]);
+    let answer = server.send(&batch).await;
+    assert_eq!(answer.status, 202, "{}", answer.body);
+    server.drained().await;
+    let token = server.token("viewer --project default").await;
+    let by_input = "metrics?by=attribute.input&measure=mean&order=mean";
+    assert_eq!(
+        rows(&server, &token, by_input).await,
+        json!([["", 7.0], ["tap", 30.0], ["swipe", 90.0]])
+    );
+    let swipes = "metrics?by=since_last&measure=mean&attribute.input=swipe";
+    assert_eq!(
+        rows(&server, &token, swipes).await,
+        json!([["over_10m", 90.0]])
+    );
+    let spans = "spans?by=attribute.items&measure=count&attribute.items=3";
+    assert_eq!(rows(&server, &token, spans).await, json!([["3", 1.0]]));
+    let path = format!("/api/v1/projects/default/query/metrics?by=attribute.a'b&{PERIOD}");
+    let unknown = server.call(&token, Method::GET, &path, None).await;
+    assert_eq!(unknown.status, 422, "{}", unknown.body);
+}
