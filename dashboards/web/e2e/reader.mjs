@@ -6,9 +6,9 @@ const shots = new URL('./shots/', import.meta.url).pathname;
 mkdirSync(shots, { recursive: true });
 
 /** A long timeout, because a busy machine is slow. Waits end as soon as their condition is met. */
-const PATIENCE_MS = Number(process.env.UNJANK_E2E_PATIENCE_MS ?? 20_000);
+const PATIENCE_MS = Number(process.env.UNJANK_E2E_PATIENCE_MS ?? 60_000);
 /** The preview of an alert rule may take 30 seconds. */
-const ANSWERED_MS = 60_000;
+const ANSWERED_MS = 120_000;
 
 /** The console message of a failed request. A walk may expect some of them. */
 const FAILED_REQUEST = /Failed to load resource: the server responded with a status of (\d+)/;

@@ -1,4 +1,5 @@
 // Runs the walks through the pages of real servers in a real browser.
+import { appendFileSync } from 'node:fs';
 import { openBrowser } from './browser.mjs';
 import { startSingleSignOn } from './identity_provider.mjs';
 import { Reader } from './reader.mjs';
@@ -64,38 +65,65 @@ const chosen = new Set([
 ]);
 const walks = Object.values(parts).flatMap((part) => part.walks.filter((walk) => chosen.has(walk)));
 
+const RENEWED_MS = 4 * 60_000;
 const start = Date.now();
-// Walks on the demo, walks with an identity provider and all others run in parallel.
-const starting = walks.some(onDemo) ? startDemo() : null;
-starting?.catch(() => {});
-const signingOn = walks.some(onProvider) ? startSingleSignOn() : null;
-signingOn?.catch(() => {});
+/** Walks that share a server, and how to start it. The groups run at the same time. */
+const groups = [
+  { walks: walks.filter(onEmpty), open: startServer, state: ({ url, setUp }) => ({ url, setUp }) },
+  { walks: walks.filter(onDemo), open: startDemo, state: (demo) => ({ demo }) },
+  { walks: walks.filter(onProvider), open: startSingleSignOn, state: (sso) => ({ url: sso.url, sso }) },
+].filter((group) => group.walks.length > 0);
+const browser = await openBrowser();
 const failed = [];
-let empty;
-let browser;
 try {
-  browser = await openBrowser();
-  empty = walks.some(onEmpty) ? await startServer() : null;
-  await Promise.all([
-    empty && inOrder(walks.filter(onEmpty), { url: empty.url, setUp: empty.setUp }),
-    starting?.then((demo) => inOrder(walks.filter(onDemo), { demo })),
-    signingOn?.then((sso) => inOrder(walks.filter(onProvider), { url: sso.url, sso })),
-  ]);
+  // Every group stops its own servers, also if another one cannot start.
+  const ended = await Promise.allSettled(groups.map(runTwice));
+  const broken = ended.find(({ status }) => status === 'rejected');
+  if (broken) throw broken.reason;
 } finally {
-  await browser?.close();
-  await starting?.then(({ stop }) => stop()).catch((error) => console.log(error.message));
-  await signingOn?.then(({ stop }) => stop()).catch((error) => console.log(error.message));
-  await empty?.stop();
+  await browser.close();
 }
 
-/** Runs walks one after the other, because later walks depend on earlier ones. */
+/**
+ * Runs a group. If a walk fails, the whole group runs once more on a fresh server, because walks build on each other: the walks that
+ * failed only once are flaky.
+ */
+async function runTwice(group) {
+  const first = await run(group);
+  if (first.length === 0) return;
+  console.log(`${first.length} walks failed. Their group runs once more on a fresh server: ${first.join(', ')}`);
+  const second = await run(group);
+  failed.push(...second);
+  say(first.filter((name) => !second.includes(name)).map((name) => `FLAKY walk ${name}`));
+}
+
+/** Prints lines, also into the list at the end of `.ci/run`. */
+function say(lines) {
+  lines.forEach((line) => console.log(line));
+  const list = process.env.UNJANK_CI_LIST;
+  if (list) appendFileSync(list, lines.map((line) => `${line}\n`).join(''));
+}
+
+/** Runs the walks of a group on a fresh server. Returns the names of those that failed. */
+async function run({ walks, open, state }) {
+  const server = await open();
+  try {
+    return await inOrder(walks, state(server));
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Runs walks one after the other, because later walks depend on earlier ones. Returns the names of those that failed. */
 async function inOrder(walks, state) {
+  const failed = [];
   for (const walk of walks) {
     if (await goes(walk, state)) continue;
     failed.push(walk.name);
     // Without a session, all later walks would fail.
-    if (walk.keepsSession || entrance.walks.includes(walk)) return;
+    if (walk.keepsSession || entrance.walks.includes(walk)) break;
   }
+  return failed;
 }
 
 /** Passes refreshed session cookies to the next walk, because the server ends a session if its old cookie is used again. */
@@ -104,19 +132,30 @@ async function keepRenewed(reader, state) {
   if (state.storage && cookies.length === state.storage.cookies.length) state.storage = { ...state.storage, cookies };
 }
 
+/** Renews an old session, because walks also call the API without a page, which would renew it. An access token lasts ten minutes. */
+async function renew(reader, state) {
+  if (!state.storage || Date.now() - state.renewedAt < RENEWED_MS) return;
+  const answer = await reader.page.request.post('/api/v1/session/refresh');
+  if (!answer.ok()) throw new Error(`the session is not renewed: ${answer.status()} ${await answer.text()}`);
+  state.renewedAt = Date.now();
+}
+
 async function goes(walk, state) {
   const begin = Date.now();
   const url = state.demo?.url ?? state.url;
   const reader = await Reader.open(browser, url, { storageState: state.storage, ...walk.options });
   const faults = [];
   try {
+    if (!('storageState' in (walk.options ?? {}))) await renew(reader, state);
     await walk(reader, state);
   } catch (error) {
     await reader.page.screenshot({ path: new URL(`./shots/failed-${walk.name}.png`, import.meta.url).pathname });
     faults.push(error.stack ?? error.message);
   }
-  if (walk.keepsSession) state.storage = await reader.context.storageState();
-  else if (!('storageState' in (walk.options ?? {}))) await keepRenewed(reader, state);
+  if (walk.keepsSession) {
+    state.storage = await reader.context.storageState();
+    state.renewedAt = Date.now();
+  } else if (!('storageState' in (walk.options ?? {}))) await keepRenewed(reader, state);
   faults.push(...(await reader.close()));
   const title = walk.name.replaceAll('_', ' ');
   console.log(`${faults.length === 0 ? 'ok  ' : 'FAIL'} ${title} (${seconds(begin)} s)`);
@@ -128,6 +167,7 @@ function seconds(since) {
   return ((Date.now() - since) / 1000).toFixed(1);
 }
 
+say(failed.map((name) => `FAILED walk ${name}`));
 console.log(
   failed.length === 0
     ? `${walks.length} walks, no faults, ${seconds(start)} s`

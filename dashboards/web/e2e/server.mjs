@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 export const ADMIN = { email: 'ann@example.com', name: 'Ann Admin', password: 'correct horse battery' };
 export const PROJECT = 'shop';
-const START_MS = 180_000;
+const START_MS = 600_000;
 const DAY_MS = 86_400_000;
 
 const root = new URL('../../../', import.meta.url).pathname;

@@ -304,7 +304,7 @@ impl Paper {
     }
 
     fn outcomes(&mut self, outcomes: &[OutcomeCheck]) {
-        self.line("\nThe server's own books (expected in parentheses):");
+        self.line("\nThe server's own books (expected in parentheses; *as (other)*: stored without a name above the bound of distinct names):");
         let rows = outcomes.iter().map(|check| {
             let balanced = if check.balanced { "yes" } else { "**no**" };
             [
@@ -312,6 +312,7 @@ impl Paper {
                 format!("{} ({})", check.stored, check.expected_stored),
                 format!("{} ({})", check.rejected, check.expected_rejected),
                 format!("{} ({})", check.duplicate, check.expected_duplicate),
+                check.limited.to_string(),
                 check.other.to_string(),
                 balanced.to_owned(),
             ]
@@ -322,6 +323,7 @@ impl Paper {
                 "stored",
                 "rejected",
                 "duplicate",
+                "as (other)",
                 "other",
                 "balanced",
             ],

@@ -7,7 +7,6 @@ use clap::Args;
 use uuid::Uuid;
 
 use super::runtime;
-use crate::clock::Clock;
 use crate::config::Shared;
 use crate::serve::control_database;
 use crate::store::control::{Actor, Control, Erasure, ErasureKind, ErasureState};
@@ -77,7 +76,7 @@ pub(super) fn run(shared: &Shared, args: &EraseArgs) -> anyhow::Result<()> {
     runtime()?.block_on(async {
         let tasks = Tasks::default();
         let control = control_database(shared, &tasks).await?;
-        let (actor, now) = (Actor::cli("unjank erase"), Clock::system().now());
+        let (actor, now) = (Actor::cli("unjank erase"), shared.now());
         let wanted = (&*args.project, kind, &*subject);
         let erasure = control.request_erasure(wanted, &actor, now).await?;
         let erasure = match args.no_wait {

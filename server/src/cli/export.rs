@@ -14,7 +14,6 @@ use uuid::Uuid;
 use super::choice::Choice;
 use super::output::{Output, OutputArgs};
 use super::{DEFAULT_WAIT, runtime, store_in_use};
-use crate::clock::Clock;
 use crate::config::Shared;
 use crate::query::{Weighed, chrome_trace, folded, raw_rows, speedscope, tables};
 
@@ -138,7 +137,7 @@ async fn rows(shared: &Shared, args: &CsvArgs) -> anyhow::Result<()> {
             known.join(", ")
         );
     };
-    let now = Clock::system().now();
+    let now = shared.now();
     let mut ask = args.choice.ask(now)?;
     ask.limit = args.limit;
     let (reading, limit) = raw_rows(ask, args.choice.project(), signal, now)?;
@@ -187,7 +186,7 @@ async fn one_trace(shared: &Shared, args: &TraceArgs) -> anyhow::Result<()> {
 }
 
 async fn all_stacks(shared: &Shared, args: &StacksArgs) -> anyhow::Result<()> {
-    let now = Clock::system().now();
+    let now = shared.now();
     let ask = args.choice.ask(now)?;
     let output = Output::open(&args.output)?;
     let store = store_in_use(shared, DEFAULT_WAIT).await?;

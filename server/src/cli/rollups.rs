@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use super::choice::time;
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::auditor::{hour, last_closed};
-use crate::clock::{Clock, UnixTime};
+use crate::clock::UnixTime;
 use crate::config::Shared;
 use crate::store::{Book, ClickHouse, Difference, PAGES, Page, Period};
 
@@ -89,7 +89,7 @@ pub(super) fn run(shared: &Shared, args: &RollupsArgs) -> anyhow::Result<ExitCod
             return rebuild::run(shared, args).map(|()| ExitCode::SUCCESS);
         }
     };
-    let now = Clock::system().now();
+    let now = shared.now();
     let period = period(args, now)?;
     let pages = pages(args)?;
     let checked = runtime()?.block_on(async {

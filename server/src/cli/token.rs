@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use uuid::Uuid;
 
 use super::runtime;
-use crate::clock::{Clock, UnixTime};
+use crate::clock::UnixTime;
 use crate::config::Shared;
 use crate::control::api_tokens::{IssueError, TokenRequest, issue};
 use crate::serve::control_database;
@@ -96,7 +96,7 @@ pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
     runtime()?.block_on(async {
         let tasks = Tasks::default();
         let control = control_database(shared, &tasks).await?;
-        let (actor, now) = (Actor::cli("unjank token"), Clock::system().now());
+        let (actor, now) = (Actor::cli("unjank token"), shared.now());
         let mut out = std::io::stdout().lock();
         match &args.command {
             Command::Create(new) => {

@@ -6,7 +6,6 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::runtime;
-use crate::clock::Clock;
 use crate::config::Shared;
 use crate::control::people;
 use crate::serve::control_database;
@@ -64,7 +63,7 @@ pub(super) fn run(shared: &Shared, args: &UserArgs) -> anyhow::Result<()> {
     runtime()?.block_on(async {
         let tasks = Tasks::default();
         let control = control_database(shared, &tasks).await?;
-        let (actor, now) = (Actor::cli("unjank user"), Clock::system().now());
+        let (actor, now) = (Actor::cli("unjank user"), shared.now());
         let mut out = std::io::stdout().lock();
         match &args.command {
             Command::Add(new) => {

@@ -45,7 +45,10 @@ pub(super) async fn read(
 ) -> Result<Json<StorageBody>, Problem> {
     let storage = app.control.storage(&member.project).await?;
     let _turn = turn(&app, &member.actor).await?;
-    let tables = app.clickhouse.usage(&member.project).await?;
+    let tables = app
+        .clickhouse
+        .usage(&member.project, app.clock.now())
+        .await?;
     Ok(Json(body(&app, &storage, tables)))
 }
 

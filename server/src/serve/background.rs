@@ -45,7 +45,7 @@ pub(super) async fn recall_batches(app: Arc<App>, shutdown: CancellationToken) {
                 |project: &str, batch_id| app.intake.recent_batches.recall(project, batch_id);
             match app
                 .clickhouse
-                .recall_batches(RECENT_BATCHES / 2, recall)
+                .recall_batches(RECENT_BATCHES / 2, app.clock.now(), recall)
                 .await
             {
                 Ok(batches) => return tracing::debug!(batches, "batches recalled from ClickHouse"),

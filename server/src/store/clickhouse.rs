@@ -8,6 +8,7 @@ use clickhouse::{Client, Compression};
 use uuid::Uuid;
 
 use super::native::BadFrame;
+use crate::clock::{DAY, UnixTime};
 
 /// How to reach ClickHouse.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,16 +202,17 @@ impl ClickHouse {
         Ok(())
     }
 
-    /// Calls `recall` for the batches of the last day, newest first, for at most `most` of them.
+    /// Calls `recall` for the batches that arrived on the day before `now`, newest first, for at most `most` of them.
     pub async fn recall_batches(
         &self,
         most: usize,
+        now: UnixTime,
         mut recall: impl FnMut(&str, Uuid),
     ) -> Result<u64, Failure> {
         let sql = format!(
             "SELECT toString(project) AS project, batch_id FROM `{}`.batches \
-             WHERE received_at >= now() - INTERVAL 1 DAY ORDER BY received_at DESC LIMIT {most}",
-            self.database
+             WHERE received_at >= fromUnixTimestamp64Micro({{since:Int64}}) ORDER BY received_at DESC LIMIT {most}",
+            self.database,
         );
         #[derive(clickhouse::Row, serde::Deserialize)]
         struct Stored<'a> {
@@ -218,7 +220,9 @@ impl ClickHouse {
             #[serde(with = "clickhouse::serde::uuid")]
             batch_id: Uuid,
         }
-        let mut rows = self.client()?.query(&sql).fetch::<Stored<'_>>()?;
+        let query = self.client()?.query(&sql);
+        let query = query.param("since", (now - DAY).as_micros());
+        let mut rows = query.fetch::<Stored<'_>>()?;
         let mut batches = 0;
         while let Some(row) = rows.next().await? {
             recall(row.project, row.batch_id);

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::clickhouse::{ClickHouse, Failure};
 use super::raw::RawTable;
 use super::roll_ups::RollUpTable;
+use crate::clock::UnixTime;
 
 /// In days; 0 keeps rows forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,23 +93,24 @@ impl ClickHouse {
     }
 
     /// Records which rows may be gone before the retention of a table is extended, because they stay gone.
-    async fn note_dropped(&self, table: &Table, days: u64) -> Result<(), Failure> {
+    async fn note_dropped(&self, table: &Table, days: u64, now: UnixTime) -> Result<(), Failure> {
         let kept = table.definition.split("toIntervalDay(").nth(1);
         let kept = kept.and_then(|rest| rest.split(')').next()?.parse::<u64>().ok());
         let Some(kept) = kept.filter(|kept| days == 0 || days > *kept) else {
             return Ok(());
         };
         let sql = format!(
-            "INSERT INTO `{}`.dropped_rows (target, before) SELECT {{target:String}}, now() - toIntervalDay({kept})",
-            self.database()
+            "INSERT INTO `{}`.dropped_rows (target, before) SELECT {{target:String}}, toDateTime({}) - toIntervalDay({kept})",
+            self.database(),
+            now.as_secs()
         );
         let insert = self.client()?.query_raw(&sql);
         let insert = insert.param("target", &table.name);
         Ok(insert.execute().await?)
     }
 
-    /// Sets the retention of every table. Returns the tables whose retention changed.
-    pub async fn keep(&self, retention: Retention) -> Result<Vec<String>, Failure> {
+    /// Sets the retention of every table from `now` on. Returns the tables whose retention changed.
+    pub async fn keep(&self, retention: Retention, now: UnixTime) -> Result<Vec<String>, Failure> {
         let client = self.client()?;
         let sql = "SELECT name, engine_full AS definition FROM system.tables \
                    WHERE database = {database:String} AND endsWith(engine, 'MergeTree') ORDER BY name";
@@ -127,7 +129,7 @@ impl ClickHouse {
             };
             let is_of_stacks = OF_STACKS.contains(&table.name.as_str());
             if !is_of_stacks {
-                self.note_dropped(&table, days).await?;
+                self.note_dropped(&table, days, now).await?;
             }
             // Old parts are dropped at their next merge: rewriting all of them now would cost more than their disk space.
             let sql = format!(

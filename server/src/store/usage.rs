@@ -16,6 +16,7 @@ use super::erase::text;
 use super::raw::{RAW, RawTable};
 use super::rebuild::of_month;
 use super::retention::Retention;
+use crate::clock::UnixTime;
 
 const DAY: i64 = 86_400;
 /// Marks the mutations that delete expired rows.
@@ -202,21 +203,23 @@ impl ClickHouse {
         }
     }
 
-    /// Returns the average size of the project's events relative to those of all projects, by their wire size in the last 30 days.
-    async fn weight(&self, project: &str) -> Result<f64, Failure> {
+    /// Returns the average size of the project's events relative to those of all projects, by their wire size in the 30 days before
+    /// `now`.
+    async fn weight(&self, project: &str, now: UnixTime) -> Result<f64, Failure> {
         let sql = format!(
             "SELECT ifNotFinite((sumIf(wire_bytes, project = {0}) / sumIf(accepted, project = {0})) / (sum(wire_bytes) / sum(accepted)), 1.) \
-             FROM `{1}`.usage_daily WHERE project != '' AND day >= today() - 30",
+             FROM `{1}`.usage_daily WHERE project != '' AND day >= toDate({2}) - 30",
             text(project),
-            self.database()
+            self.database(),
+            now.as_secs()
         );
         Ok(self.reader()?.query_raw(&sql).fetch_one::<f64>().await?)
     }
 
     /// Returns the disk usage of a project by table, largest first. It is an estimate: the project's share of each table by number
     /// and size of rows.
-    pub async fn usage(&self, project: &str) -> Result<Vec<TableUse>, Failure> {
-        let (database, weight) = (self.database(), self.weight(project).await?);
+    pub async fn usage(&self, project: &str, now: UnixTime) -> Result<Vec<TableUse>, Failure> {
+        let (database, weight) = (self.database(), self.weight(project, now).await?);
         let tables = self.tables_of_projects().await?;
         let counts: Vec<String> = tables
             .iter()
@@ -240,9 +243,13 @@ impl ClickHouse {
     }
 
     /// Returns the disk usage of a project's events by day: the start of the day in seconds since the epoch, and the bytes.
-    pub async fn usage_by_day(&self, project: &str) -> Result<BTreeMap<i64, u64>, Failure> {
+    pub async fn usage_by_day(
+        &self,
+        project: &str,
+        now: UnixTime,
+    ) -> Result<BTreeMap<i64, u64>, Failure> {
         let mut days: BTreeMap<i64, u64> = BTreeMap::new();
-        let (database, weight) = (self.database(), self.weight(project).await?);
+        let (database, weight) = (self.database(), self.weight(project, now).await?);
         for raw in RAW.iter().filter(|raw| raw.name != "batches") {
             let sql = format!(
                 "SELECT toInt64(toUInt32(toDate({0}))) * {DAY} AS day, toUInt64(count() * {weight} * ifNull(\

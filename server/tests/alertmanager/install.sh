@@ -17,7 +17,9 @@ done
 mkdir -p "$target"
 cd "$target"
 rm -f ./*.deb
-apt-get download -qq -o APT::Sandbox::User=root prometheus-alertmanager >&2 || { echo "$sentence (is the list of packages there? apt-get update)" >&2; exit 1; }
+download() { apt-get download -qq -o APT::Sandbox::User=root prometheus-alertmanager >&2; }
+# A new machine has no list of packages.
+download || { [ "$(id -u)" = 0 ] && apt-get update -qq >&2 && download; } || { echo "$sentence (is the list of packages there? apt-get update)" >&2; exit 1; }
 dpkg -x ./prometheus-alertmanager_*.deb . || { echo "$sentence" >&2; exit 1; }
 rm -f ./*.deb
 # Debian's program contains the path of its templates. Replaces it by a relative path of the same length.

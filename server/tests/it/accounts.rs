@@ -49,7 +49,7 @@ async fn works(server: &Server, token: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_passwords_of_others_do_not_lock_out_a_browser_that_logged_in_before() {
-    let server = Server::with(&["--trusted-proxies", "127.0.0.0/8"]).await;
+    let server = Server::away(&["--trusted-proxies", "127.0.0.0/8"]).await;
     let _cookies = admin(&server).await;
     let from = async |address: &str, password: &str, cookie: &str| {
         let body = json!({"email": EMAIL, "password": password});
@@ -76,7 +76,7 @@ async fn wrong_passwords_of_others_do_not_lock_out_a_browser_that_logged_in_befo
 
 #[tokio::test(flavor = "multi_thread")]
 async fn disabling_a_person_revokes_their_tokens_unless_the_operator_takes_them_over() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let operator = server.token("admin").await;
     for (query, survives) in [("", false), ("?tokens=take_over", true)] {
         let email = format!("bob{survives}@example.com");
@@ -97,7 +97,7 @@ async fn disabling_a_person_revokes_their_tokens_unless_the_operator_takes_them_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lowering_or_removing_a_role_revokes_the_tokens_made_with_it() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let operator = server.token("admin").await;
     for new_role in [Some("editor"), None] {
         let email = format!("{}@example.com", new_role.unwrap_or("none"));
@@ -117,7 +117,7 @@ async fn lowering_or_removing_a_role_revokes_the_tokens_made_with_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_creates_nothing_that_outlives_it() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let operator = server.token("admin").await;
     let end = NOW + 60 * SECOND;
     let short = json!({"name": "a minute", "role": "admin", "expires_at": end});
@@ -178,7 +178,7 @@ async fn a_token_creates_nothing_that_outlives_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_latest_invitation_works_until_a_new_password_or_disabling() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let operator = server.token("admin").await;
     let new = json!({"email": "bob@example.com", "name": "Bob"});
     let made = server
@@ -228,7 +228,7 @@ async fn only_the_latest_invitation_works_until_a_new_password_or_disabling() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn people_change_their_password_and_see_and_end_their_sessions() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let first = admin(&server).await;
     let second = Cookies::of(&log_in(&server, EMAIL, PASSWORD).await);
     let get = async |cookies: &Cookies, path: &str| {
@@ -270,7 +270,7 @@ async fn people_change_their_password_and_see_and_end_their_sessions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_installation_has_an_audit_log() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let operator = server.token("admin").await;
     let (_, cookies) = person(&server, &operator, "bob@example.com", "admin").await;
     let all = server

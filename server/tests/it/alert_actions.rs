@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::alerts::{Watched, slow_checkout, spans};
 use crate::server::{Answer, KEY};
+use crate::wait;
 
 /// The slow devices.
 const COHORT: &str = "app_id=com.example.shop&app_version=4.12.0";
@@ -48,17 +49,15 @@ impl Watched {
     }
 
     async fn rate_becomes(&self, expected: f64) {
-        for _ in 0..600 {
-            if (self.rate(COHORT).await - expected).abs() < 1e-9 {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+        let mut rate = 0.0;
+        let became = wait::holds(async || {
+            rate = self.rate(COHORT).await;
+            (rate - expected).abs() < 1e-9
+        });
+        if !became.await {
+            let incidents = self.get("incidents").await;
+            panic!("{rate} is not {expected}: {incidents:#}");
         }
-        let incidents = self.get("incidents").await;
-        panic!(
-            "{} is not {expected}: {incidents:#}",
-            self.rate(COHORT).await
-        );
     }
 
     /// Waits until the action of the only incident is in a state, and returns it.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::server::{Answer, Server, batch, span};
+use crate::wait;
 
 const PROJECT: &str = "/api/v1/projects/default";
 
@@ -53,15 +54,13 @@ impl Watched {
     /// Waits until the incidents are as expected.
     pub(crate) async fn incidents(&self, expected: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let mut last = Vec::new();
-        for _ in 0..600 {
+        let found = wait::holds(async || {
             let body = self.get("incidents").await;
             last = body["incidents"].as_array().unwrap().clone();
-            if expected(&last) {
-                return last;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("{last:#?}");
+            expected(&last)
+        });
+        assert!(found.await, "{last:#?}");
+        last
     }
 
     /// Waits for two more evaluation rounds.

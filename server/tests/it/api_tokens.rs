@@ -24,8 +24,7 @@ async fn status(server: &Server, token: &str, path: &str) -> u16 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_token_is_shown_once_and_works_until_it_is_revoked() {
-    let server = Server::start().await;
-    server.ready().await;
+    let server = Server::away(&[]).await;
     let admin = server.token("admin --project default").await;
     let made = make(&server, &admin, OF_PROJECT, new("viewer")).await;
     assert_eq!(made.status, 201, "{:?}", made.body);
@@ -65,8 +64,7 @@ async fn a_project_token_is_shown_once_and_works_until_it_is_revoked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_cannot_create_one_with_more_rights() {
-    let server = Server::start().await;
-    server.ready().await;
+    let server = Server::away(&[]).await;
     let operator = server.token("admin").await;
     let admin = server.token("admin --project default").await;
     let shop = json!({"id": "shop"});
@@ -99,8 +97,7 @@ async fn a_token_cannot_create_one_with_more_rights() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_expires_together_with_the_tokens_it_created() {
-    let server = Server::start().await;
-    server.ready().await;
+    let server = Server::away(&[]).await;
     let operator = server.token("admin").await;
     let until = |end: i64| json!({"name": "ci", "role": "admin", "expires_at": end});
     let past = make(&server, &operator, OF_ALL, until(NOW)).await;

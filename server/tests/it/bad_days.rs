@@ -1,12 +1,11 @@
 //! Bad requests, a full disk and a missing ClickHouse: each gets its documented response, and no acknowledged event is lost.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::server::{Answer, KEY, Server, batch, span, spans};
+use crate::wait;
 
 /// Bodies that are wrong, each in its own way.
 fn bad_bodies() -> Vec<(&'static str, Vec<u8>)> {
@@ -80,7 +79,7 @@ fn bad_bodies() -> Vec<(&'static str, Vec<u8>)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_bad_request_gets_its_documented_answer() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let cases = bad_bodies();
     let mut answers = String::new();
     for (name, body) in cases {
@@ -260,9 +259,9 @@ async fn by_hand(server: &Server, head: &str, body: &[u8], close: bool) -> Strin
         stream.shutdown().await.unwrap();
     }
     let mut answer = vec![0; 4096];
-    let read = tokio::time::timeout(Duration::from_secs(20), stream.read(&mut answer))
+    let read = tokio::time::timeout(wait::PATIENCE, stream.read(&mut answer))
         .await
-        .expect("the server answers within 20 seconds")
+        .expect("the server answers")
         .unwrap_or(0);
     String::from_utf8_lossy(&answer[..read])
         .lines()
@@ -314,15 +313,8 @@ async fn stalled_clients_and_wrong_lengths_do_not_block_the_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_log_refuses_at_once_and_keeps_its_records() {
     // No ClickHouse: nothing drains.
-    let mut server = Server::with(&[
-        "--clickhouse-url",
-        "http://127.0.0.1:9",
-        "--log-max-bytes",
-        "2097152",
-        "--shutdown-timeout-ms",
-        "100",
-    ])
-    .await;
+    let mut server =
+        Server::away(&["--log-max-bytes", "2097152", "--shutdown-timeout-ms", "100"]).await;
     let mut acknowledged = 0;
     let refused = loop {
         let answer = server.send(&big_batch()).await;
@@ -373,13 +365,7 @@ fn big_batch() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_clickhouse_is_away_batches_are_acknowledged_and_stored_later() {
-    let mut server = Server::with(&[
-        "--clickhouse-url",
-        "http://127.0.0.1:9",
-        "--shutdown-timeout-ms",
-        "100",
-    ])
-    .await;
+    let mut server = Server::away(&["--shutdown-timeout-ms", "100"]).await;
     let batch = spans(3);
     assert_eq!(server.send(&batch).await.status, 202);
     let ready = Answer::of(
@@ -425,7 +411,7 @@ async fn a_body_over_the_memory_budget_is_refused_as_overload() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_nearly_full_disk_refuses_before_anything_breaks() {
-    let server = Server::with(&["--min-free-bytes", "1000000000000000"]).await;
+    let server = Server::starting(&["--min-free-bytes", "1000000000000000"]).await;
     let ready = server.readiness().await;
     assert_eq!(ready.status, 503, "not ready even before the first batch");
     assert_eq!(ready.body["log"], "the disk is nearly full");

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::dead_letters::{dead_letter, server_with_a_refused_batch};
-use crate::engine::{PASSWORD, UNJANK, USER, engine};
+use crate::engine::UNJANK;
 use crate::server::{Server, spans};
 use crate::wait;
 
@@ -35,11 +35,7 @@ pub(crate) fn check(server: &Server, arguments: &[&str]) -> (i32, String) {
             "2026-11-22",
         ])
         .args(arguments)
-        .arg("--data-dir")
-        .arg(server.data_dir())
-        .args(["--clickhouse-url", &engine().url])
-        .args(["--clickhouse-user", USER, "--clickhouse-password", PASSWORD])
-        .args(["--clickhouse-database", server.database()])
+        .args(server.flags())
         .output()
         .unwrap();
     let error = String::from_utf8_lossy(&output.stderr);

@@ -5,7 +5,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::engine::{PASSWORD, UNJANK, USER, engine};
+use crate::engine::UNJANK;
 use crate::server::{Server, batch, span};
 
 const PERIOD: [&str; 4] = [
@@ -22,11 +22,7 @@ const TIMES: u32 = 10;
 async fn compare(server: &Server, arguments: &[&str]) -> Output {
     let mut command = tokio::process::Command::new(UNJANK);
     command.arg("compare").args(arguments).args(PERIOD);
-    command.arg("--data-dir").arg(server.data_dir());
-    command.args(["--clickhouse-url", &engine().url]);
-    command.args(["--clickhouse-user", USER]);
-    command.args(["--clickhouse-password", PASSWORD]);
-    command.args(["--clickhouse-database", server.database()]);
+    command.args(server.flags());
     command.env_remove("GITHUB_STEP_SUMMARY");
     command.output().await.unwrap()
 }

@@ -145,7 +145,7 @@ async fn a_preview_covers_the_last_day_and_notes_unknown_conditions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preview_lists_faults_and_fails_without_clickhouse() {
-    let server = Server::with(&["--clickhouse-url", "http://127.0.0.1:9"]).await;
+    let server = Server::away(&[]).await;
     let token = server.token("viewer").await;
     let faulty = json!({"base": {"sampling": {"janks": 2}}});
     let answer = preview(&server, &token, faulty).await;

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::engine::{PASSWORD, UNJANK, USER, engine};
+use crate::engine::UNJANK;
 use crate::server::{Server, spans};
 
 /// Runs `unjank dead-letter …` on the data of the test's server. Returns its output.
@@ -12,18 +12,7 @@ pub(crate) fn dead_letter(server: &Server, arguments: &[&str]) -> String {
     let output = Command::new(UNJANK)
         .arg("dead-letter")
         .args(arguments)
-        .arg("--data-dir")
-        .arg(server.data_dir())
-        .args([
-            "--clickhouse-url",
-            &engine().url,
-            "--clickhouse-user",
-            USER,
-            "--clickhouse-password",
-            PASSWORD,
-            "--clickhouse-database",
-            server.database(),
-        ])
+        .args(server.flags())
         .output()
         .unwrap();
     assert!(

@@ -5,6 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::server::{Answer, KEY, NOW, Server, batch, span};
+use crate::wait;
 
 const PROJECT: &str = "/api/v1/projects/default";
 const KEYS: &str = "/api/v1/projects/default/device-keys";
@@ -32,18 +33,17 @@ async fn send(server: &Server, token: &str, batch: &Value) -> Answer {
     Answer::of(request.send().await.unwrap()).await
 }
 
-/// Sends batches until the response has this status, for at most a second.
+/// Sends batches until the response has this status.
 async fn answered(server: &Server, token: &str, status: u16) -> Answer {
-    tokio::time::timeout(std::time::Duration::from_secs(1), async {
-        loop {
-            let answer = send(server, token, &with_span()).await;
-            if answer.status == status {
-                return answer;
-            }
+    let mut answer = send(server, token, &with_span()).await;
+    wait::until("the change takes effect", async || {
+        if answer.status != status {
+            answer = send(server, token, &with_span()).await;
         }
+        answer.status == status
     })
-    .await
-    .expect("a change takes effect within a second")
+    .await;
+    answer
 }
 
 fn with_span() -> Value {
@@ -118,7 +118,7 @@ async fn a_project_that_requires_device_tokens_refuses_ingest_keys() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unusable_device_key_is_refused_and_no_secret_is_shown_or_stored() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let admin = server.token("admin").await;
     for key in [
         json!({"algorithm": "HS256", "material": "short"}),

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::alerts::{Watched, spans};
 use crate::asked::Asked;
-use crate::engine::{PASSWORD, UNJANK, USER, engine};
+use crate::engine::UNJANK;
 use crate::server::{Server, batch, span};
 
 const PERIOD: &str = "from=2026-11-20T10:00:00Z&to=2026-11-20T13:00:00Z";
@@ -184,11 +184,7 @@ async fn flame(server: &Server, arguments: &[&str]) -> std::process::Output {
     command.args(["export", "spans"]).args(arguments);
     command.args(["--from", "2026-11-20T10:00:00Z"]);
     command.args(["--to", "2026-11-20T13:00:00Z"]);
-    command.arg("--data-dir").arg(server.data_dir());
-    command.args(["--clickhouse-url", &engine().url]);
-    command.args(["--clickhouse-user", USER]);
-    command.args(["--clickhouse-password", PASSWORD]);
-    command.args(["--clickhouse-database", server.database()]);
+    command.args(server.flags());
     command.output().await.unwrap()
 }
 

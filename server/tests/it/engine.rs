@@ -1,16 +1,19 @@
-//! The engine that all tests of a run share: `unjank engine` in a separate process, which ends with the tests.
+//! The engine and the PostgreSQL that all tests share. `with-servers.sh` starts and ends them. `make test` runs all tests inside it;
+//! without that, this starts it for the tests of one process.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 pub(crate) const UNJANK: &str = env!("CARGO_BIN_EXE_unjank");
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-pub(crate) struct Engine {
+pub(crate) struct Servers {
+    /// The address of the engine.
     pub(crate) url: String,
-    /// Keeps the process's standard input open. The engine ends when it is closed.
-    _child: Child,
-    _folder: tempfile::TempDir,
+    pub(crate) postgres_port: u16,
+    /// Keeps the script's standard input open. The servers end when it is closed.
+    _script: Option<Child>,
 }
 
 /// Tests connect as the administrator, since each creates its own database. `processes` tests the rights that a server needs, with
@@ -18,42 +21,40 @@ pub(crate) struct Engine {
 pub(crate) const USER: &str = "admin";
 pub(crate) const PASSWORD: &str = "test";
 
-pub(crate) fn engine() -> &'static Engine {
-    static ENGINE: OnceLock<Engine> = OnceLock::new();
-    ENGINE.get_or_init(start)
+pub(crate) fn engine() -> &'static Servers {
+    static SERVERS: OnceLock<Servers> = OnceLock::new();
+    let given = |name: &str| std::env::var_os(name)?.into_string().ok();
+    SERVERS.get_or_init(|| {
+        let servers = (given("UNJANK_TEST_ENGINE"), given("UNJANK_TEST_POSTGRES"));
+        match servers {
+            (Some(url), Some(port)) => Servers::at(url, &port, None),
+            _ => start(),
+        }
+    })
 }
 
-fn start() -> Engine {
-    let folder = tempfile::tempdir().unwrap();
-    let mut child = Command::new(UNJANK)
-        .args([
-            "engine",
-            "--listen",
-            "127.0.0.1:0",
-            "--until-stdin-ends",
-            "--log",
-            "warn",
-            // Hundreds of tests each have a database in this engine, and each table keeps a buffer for its deduplication log. The engine
-            // counts 40 MiB for each database, although hardly any of it is ever touched.
-            "--max-memory-bytes",
-            "17179869184",
-            "--data-dir",
-        ])
-        .arg(folder.path())
-        .env("UNJANK_ENGINE_PASSWORD", PASSWORD)
+impl Servers {
+    fn at(url: String, port: &str, script: Option<Child>) -> Self {
+        let postgres_port = port.parse().expect("a port");
+        Self {
+            url,
+            postgres_port,
+            _script: script,
+        }
+    }
+}
+
+fn start() -> Servers {
+    let mut script = Command::new("sh")
+        .arg(format!("{ROOT}/server/tests/with-servers.sh"))
+        .args([UNJANK, "sh", "-c"])
+        .arg("echo $UNJANK_TEST_ENGINE; echo $UNJANK_TEST_POSTGRES; cat > /dev/null")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    let ready: serde_json::Value =
-        serde_json::from_str(&line).expect("the engine prints its address");
-    Engine {
-        url: ready["url"].as_str().unwrap().to_owned(),
-        _child: child,
-        _folder: folder,
-    }
+    let mut lines = BufReader::new(script.stdout.take().unwrap()).lines();
+    let mut line = || lines.next().expect("the output above says why").unwrap();
+    let (url, port) = (line(), line());
+    Servers::at(url, &port, Some(script))
 }

@@ -332,13 +332,7 @@ async fn a_project_is_erased_for_good_with_its_data_and_keys() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_in_the_ingest_log_and_from_a_backup_are_erased_too() {
-    let mut server = Server::with(&[
-        "--clickhouse-url",
-        "http://127.0.0.1:9",
-        "--shutdown-timeout-ms",
-        "100",
-    ])
-    .await;
+    let mut server = Server::away(&["--shutdown-timeout-ms", "100"]).await;
     send(&server, &everything(ERASED, "")).await;
     let token = server.token("admin").await;
     let path = format!("{DATA}?install_id={ERASED}");

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::engine::{PASSWORD, UNJANK, USER, engine};
+use crate::engine::UNJANK;
 use crate::server::{Server, batch, span};
 
 const PERIOD: [&str; 4] = [
@@ -36,11 +36,7 @@ async fn stored(batches: &[Value]) -> Server {
 async fn export(server: &Server, arguments: &[&str]) -> Output {
     let mut command = tokio::process::Command::new(UNJANK);
     command.arg("export").args(arguments);
-    command.arg("--data-dir").arg(server.data_dir());
-    command.args(["--clickhouse-url", &engine().url]);
-    command.args(["--clickhouse-user", USER]);
-    command.args(["--clickhouse-password", PASSWORD]);
-    command.args(["--clickhouse-database", server.database()]);
+    command.args(server.flags());
     command.output().await.unwrap()
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::people::{admin, request};
 use crate::remote_config::save;
 use crate::server::{Answer, KEY, Server};
+use crate::wait;
 
 const CONFIG: &str = "/api/v1/projects/default/config";
 const KILL: &str = "/api/v1/projects/default/config/kill";
@@ -25,23 +26,19 @@ async fn switched_off(server: &Server, token: &str) -> Value {
 /// Waits until devices get a revision, and returns the document of a device on this system.
 async fn served(server: &Server, revision: &Value, os_name: &str) -> Value {
     let url = format!("{}/v1/config?os_name={os_name}", server.url);
-    tokio::time::timeout(std::time::Duration::from_secs(20), async {
-        loop {
-            let request = server.client.get(&url).bearer_auth(KEY);
-            let answer = Answer::of(request.send().await.unwrap()).await;
-            if answer.body["revision"] == *revision {
-                return answer.body;
-            }
-            tokio::task::yield_now().await;
-        }
+    let mut body = Value::Null;
+    wait::until("the change is served", async || {
+        let request = server.client.get(&url).bearer_auth(KEY);
+        body = Answer::of(request.send().await.unwrap()).await.body;
+        body["revision"] == *revision
     })
-    .await
-    .expect("the change is served")
+    .await;
+    body
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_disables_overrides_that_set_enabled_and_keeps_all_others() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("editor").await;
     let before = json!({"base": {"sampling": {"janks": 0.5}}, "overrides": [
         {"id": "quiet", "when": {"os_name": ["ios"]}, "patch": {"sampling": {"janks": 0.1}}},
@@ -64,7 +61,7 @@ async fn it_disables_overrides_that_set_enabled_and_keeps_all_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_that_is_off_says_since_when_and_by_whom_and_can_be_switched_on() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("editor").await;
     let beta = json!({"id": "beta", "when": {"all": []}, "patch": {"enabled": true}});
     save(&server, &token, json!({"base": {}, "overrides": [beta]})).await;
@@ -121,7 +118,7 @@ async fn saved(server: &Server, token: &str, configuration: Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn switching_on_restores_what_was_on_and_keeps_later_changes() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("editor").await;
     let mut paused = enabling("paused");
     paused["enabled"] = json!(false);
@@ -141,7 +138,7 @@ async fn switching_on_restores_what_was_on_and_keeps_later_changes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_that_was_off_from_its_first_revision_is_switched_on() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("editor").await;
     let off = json!({"base": {"enabled": false}, "overrides": []});
     saved(&server, &token, off).await;
@@ -151,7 +148,7 @@ async fn a_project_that_was_off_from_its_first_revision_is_switched_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_override_that_a_second_kill_disabled_is_restored() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("editor").await;
     let both = json!([enabling("beta"), enabling("by_hand")]);
     saved(&server, &token, json!({"base": {}, "overrides": both})).await;
@@ -176,7 +173,7 @@ async fn an_override_that_a_second_kill_disabled_is_restored() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn overrides_that_keep_devices_on_are_named() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("editor").await;
     let off = json!({"base": {"enabled": false}, "overrides": [
         {"id": "testers", "when": {"os_name": ["ios"]}, "patch": {"enabled": true}},
@@ -190,7 +187,7 @@ async fn overrides_that_keep_devices_on_are_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_kind_of_change_has_its_own_name_in_the_audit_log() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("admin").await;
     save(&server, &token, json!({"base": {"poll_interval_s": 60}})).await;
     save(&server, &token, json!({"base": {"poll_interval_s": 70}})).await;

@@ -15,6 +15,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::server::{Answer, Server};
+use crate::wait;
 
 const CHANNELS: &str = "/api/v1/projects/default/channels";
 const LOG: &str = "/api/v1/projects/default/notifications";
@@ -60,12 +61,11 @@ async fn log(server: &Server, token: &str) -> Vec<Value> {
 
 /// Waits until the log is as expected.
 async fn logged(server: &Server, token: &str, fits: impl Fn(&[Value]) -> bool) -> Vec<Value> {
-    for _ in 0..400 {
-        let log = log(server, token).await;
-        if fits(&log) {
-            return log;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("the log is {:?}", log(server, token).await);
+    let mut last = Vec::new();
+    let fitted = wait::holds(async || {
+        last = log(server, token).await;
+        fits(&last)
+    });
+    assert!(fitted.await, "the log is {last:?}");
+    last
 }

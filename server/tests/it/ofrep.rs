@@ -35,7 +35,7 @@ pub(crate) fn install(within: bool) -> String {
 }
 
 pub(crate) async fn serving(configuration: Value) -> Server {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("editor").await;
     let saved = save(&server, &token, configuration).await;
     assert_eq!(saved.status, 201, "{:?}", saved.body);
@@ -176,7 +176,7 @@ fn attributes() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_attribute_is_accepted_under_both_of_its_names() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("editor").await;
     for row in attributes().as_array().unwrap() {
         let condition = row[2].as_str().unwrap();

@@ -15,6 +15,7 @@ use unjank_server::task::Tasks;
 use crate::control::ANN;
 use crate::ofrep::{FLAGS, serving};
 use crate::server::{Answer, NOW, Server};
+use crate::wait;
 
 const INSTALL: &str = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
 
@@ -58,13 +59,10 @@ async fn a_token_sets_the_install_and_refuses_any_other() {
         json!({"id": "mine", "when": {"install_id": [INSTALL]}, "patch": {"poll_interval_s": 60}});
     let server = serving(json!({"base": {}, "overrides": [mine]})).await;
     let token = token(server.data_dir()).await;
-    tokio::time::timeout(std::time::Duration::from_secs(5), async {
-        while evaluate(&server, &token, &json!({})).await.status == 401 {
-            tokio::task::yield_now().await;
-        }
+    wait::until("the key is accepted", async || {
+        evaluate(&server, &token, &json!({})).await.status != 401
     })
-    .await
-    .expect("the key is accepted soon");
+    .await;
     for context in [
         json!({}),
         json!({"targetingKey": ""}),

@@ -23,7 +23,7 @@ async fn server(provider: &Provider, more: &[&str]) -> Server {
     arguments.extend(["--oidc-issuer", provider.issuer()]);
     arguments.extend(["--oidc-client-id", CLIENT, "--oidc-client-secret", SECRET]);
     arguments.extend(more);
-    Server::with(&arguments).await
+    Server::away(&arguments).await
 }
 
 /// A browser with cookies of its own.

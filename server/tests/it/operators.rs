@@ -1,6 +1,7 @@
 //! Health, readiness and metrics, for operators.
 
 use crate::server::{Answer, Server, spans};
+use crate::wait;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_with_its_store_is_ready() {
@@ -54,7 +55,7 @@ async fn readiness_queries_clickhouse_once_a_second_and_gives_the_reason_to_oper
     let more = count().await - before;
     assert!(more < 60, "{more}");
 
-    let server = Server::with(&["--clickhouse-url", "http://127.0.0.1:9"]).await;
+    let server = Server::away(&[]).await;
     let reason = async |url: &str| {
         let answer = server.client.get(format!("{url}/readyz")).send().await;
         Answer::of(answer.unwrap()).await.body["clickhouse"].to_string()
@@ -166,15 +167,11 @@ async fn the_last_use_of_keys_and_tokens_is_shown() {
         .call(&token, reqwest::Method::POST, path, Some(new))
         .await;
     let is_used = |key: &serde_json::Value| key["last_used_at"] == crate::server::NOW;
-    let used = async {
-        let mut keys = list("/projects/default/keys", "keys").await;
-        while !keys.iter().any(is_used) {
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            keys = list("/projects/default/keys", "keys").await;
-        }
-        keys
-    };
-    let keys = tokio::time::timeout(std::time::Duration::from_secs(20), used);
-    let keys = keys.await.expect("the use of the key is shown");
+    let mut keys = Vec::new();
+    wait::until("the use of the key is shown", async || {
+        keys = list("/projects/default/keys", "keys").await;
+        keys.iter().any(is_used)
+    })
+    .await;
     assert!(keys.iter().any(|key| key["last_used_at"].is_null()));
 }

@@ -122,7 +122,7 @@ async fn an_invitation_works_once_and_a_new_password_ends_open_sessions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_users_and_wrong_passwords_get_the_same_answer_and_are_throttled() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let _cookies = admin(&server).await;
     for email in [EMAIL, "nobody@example.com"] {
         for _ in 0..10 {
@@ -192,7 +192,7 @@ async fn an_address_that_tries_many_accounts_is_throttled_and_others_are_not() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forged_header_does_not_bypass_the_throttle() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let statuses = attempts(&server, |n| format!("192.0.2.{n}")).await;
     // Two were delayed, by two and four seconds.
     assert!(!statuses[..32].contains(&429), "{statuses:?}");
@@ -255,7 +255,7 @@ async fn two_tabs_that_refresh_at_once_both_stay_logged_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_logout_ends_the_session_at_once() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let cookies = admin(&server).await;
     let out = as_person(&server, &cookies, Method::DELETE, "/session", json!(null)).await;
     assert_eq!(out.status, 204);

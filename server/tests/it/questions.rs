@@ -459,7 +459,7 @@ async fn invalid_queries_are_refused_with_a_remedy() {
         assert!(detail.contains(words), "{path}: {detail}");
     }
     assert_eq!(asked.ask("query/nothing").await.status, 404);
-    let away = Server::with(&["--clickhouse-url", "http://127.0.0.1:9"]).await;
+    let away = Server::away(&[]).await;
     let token = away.token("viewer").await;
     let answer = away
         .call(

@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::server::{Answer, KEY, Server, spans};
+use crate::wait;
 
 const PROJECT: &str = "/api/v1/projects/default";
 const KEYS: &str = "/api/v1/projects/default/keys";
@@ -25,7 +26,10 @@ async fn key(server: &Server, token: &str, quotas: Value) -> String {
     let made = server.call(token, Method::POST, KEYS, Some(new)).await;
     assert_eq!(made.status, 201, "{:?}", made.body);
     let key = made.body["key"].as_str().unwrap().to_owned();
-    within_a_second(async || poll(server, &key).await == 200).await;
+    wait::until("the change takes effect", async || {
+        poll(server, &key).await == 200
+    })
+    .await;
     key
 }
 
@@ -35,16 +39,6 @@ async fn set(server: &Server, token: &str, quotas: Value) {
         .call(token, Method::PATCH, PROJECT, Some(patch))
         .await;
     assert_eq!((set.status.as_u16(), &set.body["quotas"]), (200, &quotas));
-}
-
-async fn within_a_second(mut holds: impl AsyncFnMut() -> bool) {
-    tokio::time::timeout(Duration::from_secs(1), async {
-        while !holds().await {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await
-    .expect("within a second");
 }
 
 async fn poll(server: &Server, key: &str) -> StatusCode {
@@ -121,7 +115,10 @@ async fn a_quota_change_of_a_key_does_not_reset_its_usage() {
         204
     );
     // The bucket holds 50 now, of which 20 are used.
-    within_a_second(async || send(&server, &small, &spans(1)).await.status == 202).await;
+    wait::until("the change takes effect", async || {
+        send(&server, &small, &spans(1)).await.status == 202
+    })
+    .await;
     assert_eq!(
         send(&server, &small, &spans(20)).await.outcome(),
         accepted(20)
@@ -135,7 +132,10 @@ async fn a_quota_change_of_a_key_does_not_reset_its_usage() {
     // A change of the expiry does not affect the quota.
     assert_eq!(change(json!({"expires_at": null})).await, 204);
     assert_eq!(change(json!({"quotas": {}})).await, 204);
-    within_a_second(async || send(&server, &small, &spans(20)).await.status == 202).await;
+    wait::until("the change takes effect", async || {
+        send(&server, &small, &spans(20)).await.status == 202
+    })
+    .await;
     assert_eq!(change(json!({})).await, 422);
     assert_eq!(change(json!({"quota": {}})).await, 422);
 }
@@ -151,7 +151,10 @@ async fn a_projects_quota_applies_to_all_its_keys_until_it_is_raised() {
     .await;
     let other = key(&server, &token, json!({})).await;
     let batch = spans(3);
-    within_a_second(async || send(&server, KEY, &batch).await.status == 429).await;
+    wait::until("the change takes effect", async || {
+        send(&server, KEY, &batch).await.status == 429
+    })
+    .await;
     for key in [KEY, &other] {
         let over = send(&server, key, &batch).await;
         assert_eq!(over.outcome(), refused("quota_bytes"));
@@ -165,7 +168,10 @@ async fn a_projects_quota_applies_to_all_its_keys_until_it_is_raised() {
         json!({"events_per_second": null, "bytes_per_day": 1_000_000}),
     )
     .await;
-    within_a_second(async || send(&server, &other, &batch).await.status == 202).await;
+    wait::until("the change takes effect", async || {
+        send(&server, &other, &batch).await.status == 202
+    })
+    .await;
     server.end().await;
     assert_eq!(
         server
@@ -253,7 +259,7 @@ async fn a_body_that_would_be_refused_is_not_read() {
     connection.write_all(head.as_bytes()).await.unwrap();
     let mut answer = [0; 12];
     let read = connection.read_exact(&mut answer);
-    tokio::time::timeout(Duration::from_secs(2), read)
+    tokio::time::timeout(wait::PATIENCE, read)
         .await
         .expect("a response before the body is sent")
         .unwrap();
@@ -277,11 +283,9 @@ async fn a_device_that_sends_a_large_body_receives_the_reason_of_its_refusal() {
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_refused_by_a_full_log_do_not_use_the_quota() {
     // No ClickHouse: nothing drains.
-    let server = Server::with(&[
+    let server = Server::away(&[
         "--max-batch-events",
         "20",
-        "--clickhouse-url",
-        "http://127.0.0.1:9",
         "--log-max-bytes",
         "1048576",
         "--shutdown-timeout-ms",

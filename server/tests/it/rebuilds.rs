@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use unjank_server::clock::DAY;
 use unjank_server::store::{ClickHouse, LIFE, Login, Part, Period, Rebuilder, Target};
 
 use crate::books::{check, mutate};
@@ -34,16 +35,12 @@ fn counts(spans: usize) -> String {
     format!("{spans}\t{spans}\t{spans}")
 }
 
-/// Runs `unjank rollups rebuild`. Returns whether it succeeded, and its standard error and output.
+/// Runs `unjank rollups rebuild` after the three days, when no server will roll up these rows any more. Returns whether it succeeded, and its standard error and output.
 fn rebuild(server: &Server, arguments: &[&str]) -> (bool, String) {
     let output = Command::new(UNJANK)
         .args(["rollups", "rebuild"])
         .args(arguments)
-        .arg("--data-dir")
-        .arg(server.data_dir())
-        .args(["--clickhouse-url", &engine().url])
-        .args(["--clickhouse-user", USER, "--clickhouse-password", PASSWORD])
-        .args(["--clickhouse-database", server.database()])
+        .args(server.flags_after(2 * DAY))
         .output()
         .unwrap();
     let text = [output.stderr, output.stdout].concat();
@@ -345,6 +342,7 @@ async fn impossible_rebuilds_are_refused_with_the_reason() {
     server.ready().await;
     let kept = "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'traffic' AND engine_full LIKE '% TTL %'";
     server.answers(kept, "1").await;
+    server.app().clickhouse.keep_batches(8).await.unwrap();
     let (done, text) = rebuild(&server, &["--from", "100d"]);
     assert!(!done);
     let reason = "spans_daily: can be rebuilt only from 20";

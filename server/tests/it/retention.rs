@@ -11,11 +11,17 @@ use uuid::Uuid;
 use crate::books::check;
 use crate::rules::janks;
 use crate::server::{Answer, Server, spans};
+use crate::wait;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_kind_of_table_has_its_own_retention_which_a_restart_can_change() {
-    let mut server = Server::with(&["--retention-days", "20", "--retention-daily-days", "0"]).await;
-    server.ready().await;
+    let days = ["--retention-days", "20", "--retention-daily-days", "0"];
+    // Other tests keep batches for longer.
+    let mut server = Server::starting(&days).await;
+    wait::until("the tables exist", async || {
+        server.readiness().await.status == 200
+    })
+    .await;
     let kept = "SELECT name, extract(engine_full, 'TTL [^ ]+ \\\\+ toIntervalDay\\\\(([0-9]+)\\\\)') FROM system.tables \
                 WHERE database = currentDatabase() AND name IN ('spans', 'spans_hourly', 'spans_daily', 'batches', 'stacks', 'traffic') \
                 ORDER BY name";

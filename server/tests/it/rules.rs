@@ -1,7 +1,5 @@
 //! A project's classification rules: a change applies to new stacks and reclassifies stored ones.
 
-use std::time::Duration;
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -45,31 +43,13 @@ async fn progress(server: &Server, token: &str) -> Value {
 
 /// Waits until history is classified by this revision.
 async fn reclassified(server: &Server, token: &str, revision: u32) -> Value {
-    let done = async {
-        loop {
-            let now = progress(server, token).await;
-            if now["state"] == "done" && now["rules_version"] == revision {
-                return now;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), done)
-        .await
-        .expect("history is reclassified")
-}
-
-/// Waits until a query has the expected result.
-async fn answers(server: &Server, sql: &str, expected: &str) {
-    let same = async {
-        while server.query(sql).await != expected {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let waited = tokio::time::timeout(Duration::from_secs(20), same).await;
-    if waited.is_err() {
-        assert_eq!(server.query(sql).await, expected, "{sql}");
-    }
+    let mut now = Value::Null;
+    wait::until("history is reclassified", async || {
+        now = progress(server, token).await;
+        now["state"] == "done" && now["rules_version"] == revision
+    })
+    .await;
+    now
 }
 
 const CURRENT: &str = "SELECT rules_version, owner, culprit, count() FROM janks \
@@ -152,7 +132,7 @@ async fn a_rollback_creates_a_revision_and_reclassifies_history() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_rules_are_refused_with_their_line_and_concurrent_edits_conflict() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("editor").await;
     let no_meaning = format!("{OWN}\n[[rule]]\nmatch = \"com.other.\"\n");
     let bad = save(&server, &token, 0, &no_meaning).await;
@@ -304,7 +284,7 @@ async fn a_stack_that_arrives_late_under_older_rules_is_reclassified() {
         .query("INSERT INTO stack_classes (project, rules_version, stack_hash, group_id, title) VALUES ('default', 0, 77, 1, 'old')")
         .await;
     let class = "SELECT rules_version, title FROM stack_class_current WHERE stack_hash = 77";
-    answers(&server, class, "1\tLate.open").await;
+    server.answers(class, "1\tLate.open").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -319,7 +299,9 @@ async fn a_changed_rule_file_reclassifies_history_at_the_next_start() {
     );
     std::fs::write(rules.path(), OWN.replace("team-shop", "team-cart")).unwrap();
     server.restart().await;
-    answers(&server, CURRENT, "0\tteam-cart\tcom.example.Cart.open\t1").await;
+    server
+        .answers(CURRENT, "0\tteam-cart\tcom.example.Cart.open\t1")
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -336,23 +318,12 @@ async fn rules_apply_only_to_their_project() {
     let key = server.call(&token, Method::POST, keys, Some(key)).await;
     let key = key.body["key"].as_str().unwrap().to_owned();
     send(&server, &["com.example.Cart"]).await;
-    let sent = async {
-        let batch = janks(&["com.example.Cart".to_owned()]).to_string();
-        while server
-            .request_with(&key)
-            .body(batch.clone())
-            .send()
-            .await
-            .unwrap()
-            .status()
-            != 202
-        {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(5), sent)
-        .await
-        .expect("the new key works");
+    let batch = janks(&["com.example.Cart".to_owned()]).to_string();
+    wait::until("the new key works", async || {
+        let request = server.request_with(&key).body(batch.clone());
+        request.send().await.unwrap().status() == 202
+    })
+    .await;
     server.drained().await;
     save(&server, &token, 0, OWN).await;
     reclassified(&server, &token, 1).await;
@@ -368,15 +339,13 @@ async fn rules_apply_only_to_their_project() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reclassification_reports_an_unreachable_clickhouse_and_covers_pending_stacks_later() {
-    let away = [
-        "--clickhouse-url",
-        "http://127.0.0.1:9",
+    let patient = [
         "--late-stacks-interval-ms",
         "50",
         "--shutdown-timeout-ms",
         "100",
     ];
-    let mut server = Server::with(&away).await;
+    let mut server = Server::away(&patient).await;
     let token = server.token("editor").await;
     // This stack waits in the log under revision 0.
     send(&server, &["com.example.Cart"]).await;
@@ -392,7 +361,9 @@ async fn reclassification_reports_an_unreachable_clickhouse_and_covers_pending_s
     assert_eq!(tried.outcome(), (503, "store_unavailable".to_owned()));
     server.point_at_the_engine().await;
     server.ready().await;
-    answers(&server, CURRENT, "1\tteam-shop\tcom.example.Cart.open\t1").await;
+    server
+        .answers(CURRENT, "1\tteam-shop\tcom.example.Cart.open\t1")
+        .await;
     reclassified(&server, &token, 1).await;
 }
 

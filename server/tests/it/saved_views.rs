@@ -9,7 +9,7 @@ const VIEWS: &str = "/api/v1/projects/default/views";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn editors_save_rename_and_delete_views_that_viewers_read() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let editor = server.token("editor --project default").await;
     let viewer = server.token("viewer --project default").await;
     let call = async |token: &str, method, path: &str, body| {
@@ -55,7 +55,7 @@ async fn editors_save_rename_and_delete_views_that_viewers_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_documented_path_of_the_server_is_saved_as_a_view() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let editor = server.token("editor --project default").await;
     let document = include_str!("../../openapi.json");
     let document: Value = serde_json::from_str(document).unwrap();

@@ -43,13 +43,7 @@ fn private() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn private_data_never_reaches_the_disk_and_is_counted() {
-    let mut server = Server::with(&[
-        "--clickhouse-url",
-        "http://127.0.0.1:9",
-        "--shutdown-timeout-ms",
-        "100",
-    ])
-    .await;
+    let mut server = Server::away(&["--shutdown-timeout-ms", "100"]).await;
     let batch = private();
     assert_eq!(server.send(&batch).await.body["accepted"], 4);
     // The batch waits in the log for ClickHouse. No file contains private data.

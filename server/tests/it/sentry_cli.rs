@@ -18,7 +18,7 @@ fn installed() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/sentry-cli");
     assert!(
         folder.join("installed").exists(),
-        "sentry-cli is missing: run `make clients`, which installs it"
+        "sentry-cli is missing: run `make setup`, which installs it"
     );
     let program = folder.join("sentry-cli");
     if !program.exists() {

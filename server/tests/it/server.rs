@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use clap::Parser;
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
-use serde_json::{Value, json};
+use reqwest::{Client, Method, RequestBuilder};
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -17,12 +17,20 @@ use unjank_server::serve::{Surroundings, Then, serve_after};
 use unjank_server::{App, Listeners};
 use uuid::Uuid;
 
+pub(crate) use crate::answer::Answer;
+pub(crate) use crate::batches_to_send::{batch, span, spans};
 use crate::engine::{PASSWORD, USER, engine};
 use crate::wait;
 
 /// 2026-11-20T12:00:00Z, when the example batch was sent.
 pub(crate) const NOW: i64 = 1_795_176_000_000_000;
 pub(crate) const KEY: &str = "test-key";
+/// Flags that name a ClickHouse that does not exist.
+pub(crate) const NOWHERE: [&str; 2] = ["--clickhouse-url", "http://127.0.0.1:9"];
+/// For how many days tests keep batches: their dates are fixed, and the engine uses the machine's clock.
+const LONG: u32 = 10_000;
+/// How long a test waits for the deletion of its database.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// A time at which reading the clock panics.
 const BROKEN: i64 = i64::MIN;
 
@@ -41,6 +49,8 @@ pub(crate) struct Server {
     pub(crate) client: Client,
     pub(crate) folder: tempfile::TempDir,
     database: String,
+    /// Whether the database is deleted with this server: another server may have made it.
+    owns_database: bool,
     /// The server's time. Only the test advances it.
     now: Arc<AtomicI64>,
     /// The state that the handlers share while the server runs.
@@ -51,20 +61,39 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Starts a server and waits until its tables exist.
     pub(crate) async fn start() -> Self {
         Self::with(&[]).await
     }
 
-    /// Starts a server with these flags.
+    /// Starts a server with these flags and waits until its tables exist.
     pub(crate) async fn with(arguments: &[&str]) -> Self {
+        let server = Self::starting(arguments).await;
+        server.ready().await;
+        server
+    }
+
+    /// Starts a server with these flags. Its tables need not exist yet: a test that stores rows waits for [`Self::ready`] first.
+    pub(crate) async fn starting(arguments: &[&str]) -> Self {
         let database = format!("test_{}", Uuid::new_v4().simple());
-        Self::on(database, arguments).await
+        let mut server = Self::on(database.clone(), arguments).await;
+        server.owns_database = server.database == database && !arguments.contains(&NOWHERE[0]);
+        server
+    }
+
+    /// Starts a server that cannot reach its ClickHouse, for tests that need no rows. That saves the time to make the tables.
+    pub(crate) async fn away(arguments: &[&str]) -> Self {
+        Self::starting(&[arguments, &NOWHERE].concat()).await
     }
 
     /// Starts a second server with the same settings and database, but its own data folder.
     pub(crate) async fn beside(&self) -> Self {
         let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
-        Self::on(self.database.clone(), &arguments).await
+        let server = Self::on(self.database.clone(), &arguments).await;
+        if !arguments.contains(&NOWHERE[0]) {
+            server.ready().await;
+        }
+        server
     }
 
     async fn on(database: String, arguments: &[&str]) -> Self {
@@ -83,6 +112,7 @@ impl Server {
             client: Client::new(),
             folder,
             database,
+            owns_database: false,
             now: Arc::new(AtomicI64::new(NOW)),
             app: Arc::default(),
             shutdown: CancellationToken::new(),
@@ -159,6 +189,27 @@ impl Server {
         self.app.lock().unwrap().upgrade().unwrap()
     }
 
+    /// Returns the flags with which a command uses this server's folder, store and time.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        self.flags_after(Duration::ZERO)
+    }
+
+    /// Returns the flags of [`Self::flags`] for a command that runs later.
+    pub(crate) fn flags_after(&self, time: Duration) -> Vec<String> {
+        let now = UnixTime::from_micros(self.now.load(Ordering::Relaxed)) + time;
+        let now = now.to_string();
+        let flags = [
+            ("--data-dir", self.data_dir().to_str().unwrap()),
+            ("--now", &now),
+            ("--clickhouse-url", &engine().url),
+            ("--clickhouse-user", USER),
+            ("--clickhouse-password", PASSWORD),
+            ("--clickhouse-database", &self.database),
+        ];
+        let flags = flags.iter().flat_map(|(flag, value)| [*flag, *value]);
+        flags.map(str::to_owned).collect()
+    }
+
     /// Makes every read of the clock panic.
     pub(crate) fn break_clock(&self) {
         self.now.store(BROKEN, Ordering::Relaxed);
@@ -172,7 +223,7 @@ impl Server {
     /// Waits until the server ends with an error, and returns the error.
     pub(crate) async fn failed(&mut self) -> String {
         let running = self.running.take().unwrap();
-        let ended = tokio::time::timeout(Duration::from_secs(30), running);
+        let ended = tokio::time::timeout(wait::PATIENCE, running);
         let error = ended.await.expect("the server ends").unwrap().unwrap_err();
         format!("{error:#}")
     }
@@ -194,13 +245,13 @@ impl Server {
         self.run().await;
     }
 
-    /// Restarts the server on the shared engine, whatever ClickHouse it was started with.
+    /// Restarts the server on the shared engine.
     pub(crate) async fn point_at_the_engine(&mut self) {
         self.arguments
-            .retain(|argument| !argument.contains("127.0.0.1:9"));
-        self.arguments
-            .retain(|argument| argument != "--clickhouse-url");
+            .retain(|argument| !NOWHERE.contains(&argument.as_str()));
+        self.owns_database = true;
         self.restart().await;
+        self.ready().await;
     }
 
     /// Replaces the flags for the next start.
@@ -214,14 +265,13 @@ impl Server {
     /// Waits until a query has the expected result. Background work has no other visible effect.
     pub(crate) async fn answers(&self, sql: &str, expected: &str) {
         let mut last = String::new();
-        for _ in 0..1_000 {
+        let answered = wait::holds(async || {
             last = self.query(sql).await;
-            if last == expected {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            last == expected
+        });
+        if !answered.await {
+            assert_eq!(last, expected, "{sql}");
         }
-        assert_eq!(last, expected, "{sql}");
     }
 
     /// Advances the server's clock.
@@ -293,8 +343,7 @@ impl Server {
         self.opened().await;
         let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_unjank"))
             .args(line)
-            .arg("--data-dir")
-            .arg(self.data_dir())
+            .args(self.flags())
             .args(self.database_arguments())
             .output()
             .await
@@ -343,13 +392,13 @@ impl Server {
         Answer::of(self.client.get(url).send().await.unwrap()).await
     }
 
-    async fn is_ready(&self) -> bool {
-        self.readiness().await.body["status"] == "ready"
-    }
-
     /// Waits until the server is ready, which implies that the schema exists in ClickHouse.
     pub(crate) async fn ready(&self) {
-        wait::until("the store is ready", async || self.is_ready().await).await;
+        wait::until("the store is ready", async || {
+            self.readiness().await.body["status"] == "ready"
+        })
+        .await;
+        self.app().clickhouse.keep_batches(LONG).await.unwrap();
         self.stop_ageing().await;
     }
 
@@ -403,71 +452,34 @@ impl Server {
     }
 }
 
-async fn free_port() -> TcpListener {
-    TcpListener::bind("127.0.0.1:0").await.unwrap()
-}
-
-/// A response of the server.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) retry_after: Option<String>,
-    pub(crate) body: Value,
-}
-
-impl Answer {
-    pub(crate) async fn of(response: Response) -> Self {
-        let status = response.status();
-        let retry_after = response
-            .headers()
-            .get("retry-after")
-            .map(|value| value.to_str().unwrap().to_owned());
-        let text = response.text().await.unwrap();
-        Self {
-            status,
-            retry_after,
-            body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
+impl Drop for Server {
+    /// Deletes the database, so that the shared engine does not grow with every test.
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+        if let Some(running) = &self.running {
+            running.abort();
+        }
+        if !self.owns_database {
+            return;
+        }
+        let sql = format!("DROP DATABASE IF EXISTS `{}` SYNC", self.database);
+        let dropping = async {
+            let request = Client::new().post(&engine().url).body(sql);
+            let request = request.basic_auth(USER, Some(PASSWORD)).timeout(PATIENCE);
+            request.send().await?.error_for_status().map(drop)
+        };
+        // The runtime of the test cannot wait here.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let dropped = std::thread::spawn(move || runtime.unwrap().block_on(dropping)).join();
+        #[expect(clippy::print_stderr, reason = "the test itself need not fail")]
+        if !matches!(dropped, Ok(Ok(()))) {
+            eprintln!("the database {} stays: {dropped:?}", self.database);
         }
     }
-
-    /// Returns the status, with the code of a problem or the counts of a receipt.
-    pub(crate) fn outcome(&self) -> (u16, String) {
-        let code = self.body["code"].as_str().map_or_else(
-            || {
-                format!(
-                    "accepted {} rejected {}",
-                    self.body["accepted"],
-                    self.body["rejected"].as_array().map_or(0, Vec::len)
-                )
-            },
-            str::to_owned,
-        );
-        (self.status.as_u16(), code)
-    }
 }
 
-/// An empty batch with a new id, to which a test adds events.
-pub(crate) fn batch() -> Value {
-    json!({
-        "batch_id": Uuid::new_v4(),
-        "sent_at": "2026-11-20T12:00:00Z",
-        "resource": {"app_id": "com.example.shop", "app_version": "4.12.0", "install_id": "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11"},
-        "session_id": Uuid::new_v4(),
-    })
-}
-
-/// A valid span.
-pub(crate) fn span() -> Value {
-    json!({
-        "trace_id": format!("{:032x}", Uuid::new_v4().as_u128()),
-        "span_id": format!("{:016x}", Uuid::new_v4().as_u64_pair().0 | 1),
-        "name": "checkout", "kind": "manual", "start": "2026-11-20T11:59:58Z", "duration_us": 41250,
-    })
-}
-
-/// A batch of `count` valid spans.
-pub(crate) fn spans(count: usize) -> Value {
-    let mut batch = batch();
-    batch["spans"] = (0..count).map(|_| span()).collect();
-    batch
+async fn free_port() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").await.unwrap()
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 use crate::engine::UNJANK;
 use crate::processes::Program;
 use crate::server::Answer;
+use crate::wait;
 
 const CONFIG: &str = "/projects/shop/config";
 
@@ -115,15 +115,11 @@ async fn chosen(program: &Program, key: &str, os: &str) -> BTreeSet<u32> {
 }
 
 async fn served(program: &Program, key: &str, revision: i64) {
-    let arrived = async {
-        // A new key takes effect with the same delay.
-        while answer(program, key, 0, "ios").await.body["revision"] != revision {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(1), arrived)
-        .await
-        .expect("a change is served within a second");
+    // A new key takes effect with the same delay.
+    wait::until("the change is served", async || {
+        answer(program, key, 0, "ios").await.body["revision"] == revision
+    })
+    .await;
 }
 
 fn invitation(folder: &Path) -> String {

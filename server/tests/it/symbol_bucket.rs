@@ -3,7 +3,6 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -221,8 +220,8 @@ async fn two_servers_share_a_bucket() {
 
     // Without the bucket, an upload fails at once and with a reason. Afterwards it works.
     bucket.stop();
-    let sent = tokio::time::timeout(Duration::from_secs(60), send(&one, &token, &[b"chunk"]));
-    let (status, problem) = sent.await.expect("an answer within a minute");
+    let sent = tokio::time::timeout(wait::PATIENCE, send(&one, &token, &[b"chunk"]));
+    let (status, problem) = sent.await.expect("an answer");
     assert_eq!(status, 503, "{problem}");
     let (status, problem) = assemble(&one, &token, &file).await;
     assert_eq!(status, 503, "{problem}");

@@ -80,7 +80,7 @@ impl Raw {
     async fn answer(mut self) -> (u16, String) {
         let mut text = String::new();
         let read = self.0.read_to_string(&mut text);
-        let read = tokio::time::timeout(Duration::from_secs(20), read).await;
+        let read = tokio::time::timeout(wait::PATIENCE, read).await;
         read.expect("the server answers").unwrap();
         let status = text.split(' ').nth(1).unwrap().parse().unwrap();
         (status, text)

@@ -82,14 +82,15 @@ pub(crate) async fn upload_to(server: &Server, to: (&str, &str), file: &[u8]) ->
             assert_eq!(upload_chunk(server, to.0, name, piece).await, 200);
         }
     }
-    loop {
+    let mut state = Value::Null;
+    until("the file is assembled", async || {
         let answer = assemble(server, to, file, &names).await;
         assert_eq!(answer.status, 200, "{:?}", answer.body);
-        let state = answer.body[sha1(file)].clone();
-        if state["state"] != "assembling" {
-            return state;
-        }
-    }
+        state = answer.body[sha1(file)].clone();
+        state["state"] != "assembling"
+    })
+    .await;
+    state
 }
 
 pub(crate) fn janks(stack: &Value) -> Value {

@@ -1,4 +1,4 @@
-//! Third-party programs that tests run. `make clients` installs them.
+//! Third-party programs that tests run. `make setup` installs them.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -12,7 +12,7 @@ pub(crate) fn installed(path: &str) -> PathBuf {
         .join(path);
     assert!(
         path.exists(),
-        "{} is missing: run `make clients`, which installs it",
+        "{} is missing: run `make setup`, which installs it",
         path.display()
     );
     path

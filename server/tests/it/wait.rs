@@ -3,15 +3,20 @@
 use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(20);
-const PATIENCE: Duration = Duration::from_secs(60);
+/// So long that only a condition that never holds takes longer, also on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Waits until a condition holds, at most a minute. `what` names the condition in the failure.
-pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+/// Waits until a condition holds, at most three minutes. `what` names the condition in the failure.
+pub(crate) async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
+    assert!(holds(condition).await, "not within three minutes: {what}");
+}
+
+/// Waits until a condition holds, at most three minutes. Returns false if it never did.
+pub(crate) async fn holds(mut condition: impl AsyncFnMut() -> bool) -> bool {
     let waited = async {
-        while !holds().await {
+        while !condition().await {
             tokio::time::sleep(PAUSE).await;
         }
     };
-    let waited = tokio::time::timeout(PATIENCE, waited).await;
-    assert!(waited.is_ok(), "not within a minute: {what}");
+    tokio::time::timeout(PATIENCE, waited).await.is_ok()
 }

@@ -12,5 +12,5 @@ command -v npm >/dev/null 2>&1 || { echo "npm is missing: it downloads the clien
 mkdir -p "$target"
 rm -f "$target/installed"
 cp "$here/package.json" "$here/package-lock.json" "$target/"
-(cd "$target" && npm ci --silent --no-fund --no-audit --ignore-scripts)
+(cd "$target" && npm ci --loglevel error --no-fund --no-audit --ignore-scripts)
 echo "$wanted" > "$target/installed"

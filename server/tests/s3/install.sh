@@ -14,5 +14,5 @@ done
 mkdir -p "$target"
 rm -f "$target/installed"
 cp "$here/package.json" "$here/package-lock.json" "$target/"
-(cd "$target" && npm ci --silent --no-fund --no-audit --ignore-scripts)
+(cd "$target" && npm ci --loglevel error --no-fund --no-audit --ignore-scripts)
 echo "$wanted" > "$target/installed"

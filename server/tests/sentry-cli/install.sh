@@ -13,7 +13,7 @@ command -v npm >/dev/null 2>&1 || { echo "npm is missing: it downloads sentry-cl
 mkdir -p "$target"
 rm -rf "$target/installed" "$target/sentry-cli"
 cp "$here/package.json" "$here/package-lock.json" "$target/"
-(cd "$target" && npm ci --silent --no-fund --no-audit --ignore-scripts)
+(cd "$target" && npm ci --loglevel error --no-fund --no-audit --ignore-scripts)
 for program in "$target"/node_modules/@sentry/cli-*/bin/sentry-cli; do
     if "$program" --version >/dev/null 2>&1; then ln -s "$program" "$target/sentry-cli"; fi
 done

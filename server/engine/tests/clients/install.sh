@@ -16,5 +16,5 @@ rm -rf "$target/installed" "$target/venv"
 python3 -m venv "$target/venv" || { echo "python3 cannot make virtual environments: install its venv module (python3-venv)" >&2; exit 1; }
 "$target/venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements.txt"
 cp "$here/package.json" "$here/package-lock.json" "$target/"
-(cd "$target" && npm ci --silent --no-fund --no-audit)
+(cd "$target" && npm ci --loglevel error --no-fund --no-audit)
 echo "$wanted" > "$target/installed"

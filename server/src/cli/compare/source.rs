@@ -9,7 +9,7 @@ use anyhow::bail;
 use crate::cli::choice::Choice;
 use crate::cli::export::of_file;
 use crate::cli::{DEFAULT_WAIT, store_in_use};
-use crate::clock::{Clock, UnixTime};
+use crate::clock::UnixTime;
 use crate::compare::Side;
 use crate::config::Shared;
 use crate::query::{numbers_of_versions, sampled_sessions};
@@ -96,7 +96,7 @@ pub(super) async fn sides(
     let reader = Reader {
         store,
         choice,
-        now: Clock::system().now(),
+        now: shared.now(),
         rules: Rules::built_in(),
     };
     let (mut base_side, mut head_side) = (reader.side(base).await?, reader.side(head).await?);

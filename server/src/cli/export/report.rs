@@ -11,7 +11,6 @@ use clap::Args;
 use crate::cli::choice::Choice;
 use crate::cli::output::{Output, OutputArgs};
 use crate::cli::{DEFAULT_WAIT, store_in_use};
-use crate::clock::Clock;
 use crate::config::Shared;
 use crate::query::recorded;
 use crate::run_report;
@@ -83,7 +82,7 @@ async fn of_store(shared: &Shared, args: &ReportArgs) -> anyhow::Result<TestRun>
     if args.choice.is_open() {
         bail!("select a run: --file FILE, --filter session_id=…, or --from and --to");
     }
-    let now = Clock::system().now();
+    let now = shared.now();
     let ask = args.choice.ask(now)?;
     let project = args.choice.project();
     let rules = match rules_of_file(args.rules.as_deref())? {

@@ -6,7 +6,6 @@ use clap::{Args, ValueEnum};
 use crate::cli::choice::Choice;
 use crate::cli::output::{Output, OutputArgs};
 use crate::cli::{DEFAULT_WAIT, store_in_use};
-use crate::clock::Clock;
 use crate::config::Shared;
 use crate::query::{SpanStack, folded, span_stacks, speedscope};
 use crate::store::reads::{First, Search};
@@ -43,7 +42,7 @@ enum SpansFormat {
 }
 
 pub(super) async fn run(shared: &Shared, args: &SpansArgs) -> anyhow::Result<()> {
-    let now = Clock::system().now();
+    let now = shared.now();
     let project = args.choice.project();
     let mut ask = args.choice.ask(now)?;
     let names_spans =

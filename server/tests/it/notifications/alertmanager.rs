@@ -17,7 +17,7 @@ struct Alertmanager {
     _folder: tempfile::TempDir,
 }
 
-/// Where `make alertmanager` unpacks it.
+/// Where `make setup` unpacks it.
 fn fetched() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/alertmanager");
     folder.canonicalize().unwrap_or(folder)
@@ -39,7 +39,7 @@ fn program() -> PathBuf {
         version.status().is_ok_and(|status| status.success())
     };
     all.into_iter().find(runs).expect(
-        "Alertmanager is missing: run `make alertmanager`, which fetches it or prints what it needs",
+        "Alertmanager is missing: run `make setup`, which fetches it or prints what it needs",
     )
 }
 

@@ -72,7 +72,7 @@ async fn secrets_of_channels_are_write_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_channels_are_refused_with_a_remedy() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("admin").await;
     let url = "https://hooks.example.com/x";
     for (body, expected) in [

@@ -165,7 +165,7 @@ async fn the_digest_of_a_day_is_sent_once_and_names_regressions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_day_is_refused() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("viewer").await;
     for (query, expected) in [("day=yesterday", "2026-11-20"), ("date=2026-11-20", "date")] {
         let path = format!("/api/v1/projects/default/digest?{query}");

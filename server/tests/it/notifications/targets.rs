@@ -9,7 +9,7 @@ use crate::server::Server;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn addresses_that_are_not_public_are_refused_in_every_spelling() {
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("admin").await;
     for target in [
         "127.0.0.1",
@@ -53,7 +53,7 @@ async fn addresses_that_are_not_public_are_refused_in_every_spelling() {
 async fn an_internal_name_is_refused_unless_it_is_allowed() {
     let receiver = Receiver::start().await;
     let url = receiver.url.replace("127.0.0.1", "localhost");
-    let server = Server::start().await;
+    let server = Server::away(&[]).await;
     let token = server.token("admin").await;
     // Internal names are not resolved, so the response does not reveal whether they exist.
     for name in ["localhost", "no-such-host", "db.internal"] {
@@ -71,7 +71,7 @@ async fn an_internal_name_is_refused_unless_it_is_allowed() {
     }
     assert!(receiver.received().is_empty());
     // A name can be allowed.
-    let server = Server::with(&["--notify-allow", "localhost"]).await;
+    let server = Server::away(&["--notify-allow", "localhost"]).await;
     let token = server.token("admin").await;
     let id = webhook(&server, &token, "inside", &url).await;
     let tried = test(&server, &token, &id).await;

@@ -1,6 +1,7 @@
 //! A provider that fails, hangs or rotates its keys, and callers that try to flood it.
 
-use std::time::{Duration, Instant};
+use std::cell::Cell;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -71,25 +72,23 @@ async fn a_hanging_provider_does_not_delay_password_logins() {
     let _operator = people::admin(&server).await;
     let mut browsers: Vec<_> = (0..40).map(|_| Browser::new(&server)).collect();
     provider.change(|manners| manners.discovery = Discovery::Hangs);
-    let hanging = join_all(
-        browsers
-            .iter_mut()
-            .map(|browser| browser.open("/oidc", &[])),
-    );
+    let hangs = Cell::new(true);
+    let hanging = async {
+        let browsers = browsers.iter_mut();
+        let answers = join_all(browsers.map(|browser| browser.open("/oidc", &[]))).await;
+        hangs.set(false);
+        answers
+    };
     let working = async {
         wait::until("the hanging request", async || {
             provider.calls("discovery") == 1
         })
         .await;
-        let begin = Instant::now();
         assert_eq!(log_in(&server, EMAIL, PASSWORD).await.status(), 200);
-        begin.elapsed()
+        hangs.get()
     };
-    let begin = Instant::now();
-    let (answers, took) = tokio::join!(hanging, working);
-    assert!(took < Duration::from_secs(5), "{took:?}");
-    // All requests end in time, and the provider received one.
-    assert!(begin.elapsed() < Duration::from_secs(30));
+    let (answers, logged_in_meanwhile) = tokio::join!(hanging, working);
+    assert!(logged_in_meanwhile, "the login waited for the provider");
     let pages: Vec<_> = answers.iter().map(location).collect();
     let count = |code: &str| pages.iter().filter(|page| page.ends_with(code)).count();
     assert_eq!((count("unreachable"), count("busy")), (16, 24), "{pages:?}");
@@ -101,10 +100,8 @@ async fn a_login_times_out_if_the_token_endpoint_hangs() {
     let provider = Provider::start().await;
     let server = server(&provider, &CREATES).await;
     provider.change(|manners| manners.token_hangs = true);
-    let begin = Instant::now();
     let page = Browser::new(&server).log_in(&provider).await;
     assert_eq!(page, "/?login_error=unreachable");
-    assert!(begin.elapsed() < Duration::from_secs(15));
 }
 
 #[tokio::test(flavor = "multi_thread")]

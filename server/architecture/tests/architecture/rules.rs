@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Source files of the project below `folder`, with their text.
 fn sources(folder: &str, extensions: &[&str]) -> Vec<(PathBuf, String)> {

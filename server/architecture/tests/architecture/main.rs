@@ -1,0 +1,5 @@
+//! The rules of ARCHITECTURE.md and CONTRIBUTING.md that a machine can check.
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+mod circles;
+mod rules;
