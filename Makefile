@@ -229,6 +229,12 @@ openapi:
 	$(CARGO) build --locked -p unjank-server --bin unjank
 	$(CARGO) run --quiet --locked -p unjank-server --bin unjank -- openapi > server/openapi.json
 
+## baseline: write migrations/clickhouse/baseline.sql, the schema of new installations, from the migrations
+.PHONY: baseline
+baseline:
+	UNJANK_WRITE_BASELINE=1 $(CARGO) test --locked -p unjank-server --test it -- schema::the_baseline; \
+	$(CARGO) test --locked -p unjank-server --test it -- schema::
+
 ## alerts: check the rules for Prometheus if promtool is installed; part of lint
 .PHONY: alerts
 lint: alerts

@@ -1,6 +1,9 @@
 //! ClickHouse migrations: numbered, idempotent, checksummed in `schema_migrations`. See `migrations/README.md`.
 
 use std::collections::HashMap;
+use std::slice;
+
+use clickhouse::Client;
 
 use crate::fingerprint::fingerprint;
 
@@ -9,6 +12,12 @@ use super::clickhouse::{ClickHouse, Failure};
 struct Migration {
     name: &'static str,
     sql: &'static str,
+}
+
+impl Migration {
+    fn checksum(&self) -> u64 {
+        fingerprint(&[self.sql.as_bytes()])
+    }
 }
 
 macro_rules! migrations {
@@ -44,6 +53,12 @@ const MIGRATIONS: &[Migration] = migrations![
     "0024_modes",
 ];
 
+/// What all migrations make together, for a database without tables. A test compares both ways.
+const BASELINE: Migration = Migration {
+    name: "baseline",
+    sql: include_str!("../../../migrations/clickhouse/baseline.sql"),
+};
+
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \
      applied_at DateTime64(3, 'UTC') DEFAULT now64(3)) ENGINE = ReplacingMergeTree(applied_at) ORDER BY name";
 
@@ -53,7 +68,7 @@ struct Applied {
     checksum: u64,
 }
 
-/// Applies the missing migrations in order. Returns their names.
+/// Makes the schema of a database without tables, or applies the missing migrations in order. Returns their names.
 pub async fn migrate(clickhouse: &ClickHouse) -> Result<Vec<&'static str>, Failure> {
     let database = clickhouse.database();
     clickhouse
@@ -72,33 +87,74 @@ pub async fn migrate(clickhouse: &ClickHouse) -> Result<Vec<&'static str>, Failu
         .into_iter()
         .map(|row| (row.name, row.checksum))
         .collect();
+    if begins_with_baseline(&client, &ledger).await? {
+        run(&client, &BASELINE).await?;
+        record(&client, MIGRATIONS).await?;
+        tracing::info!("made the schema");
+        return Ok(MIGRATIONS.iter().map(|migration| migration.name).collect());
+    }
     let mut applied = Vec::new();
     for migration in MIGRATIONS {
-        let checksum = fingerprint(&[migration.sql.as_bytes()]);
         match ledger.get(migration.name) {
-            Some(known) if *known == checksum => continue,
+            Some(known) if *known == migration.checksum() => continue,
             Some(_) => tracing::warn!(
                 migration = migration.name,
                 "this migration was applied with a different text and is not run again: check the schema by hand"
             ),
             None => {
-                for statement in statements(migration.sql) {
-                    client.query_raw(statement).execute().await?;
-                }
-                let mut insert = client.insert::<Applied>("schema_migrations").await?;
-                insert
-                    .write(&Applied {
-                        name: migration.name.to_owned(),
-                        checksum,
-                    })
-                    .await?;
-                insert.end().await?;
+                run(&client, migration).await?;
+                record(&client, slice::from_ref(migration)).await?;
                 tracing::info!(migration = migration.name, "applied");
                 applied.push(migration.name);
             }
         }
     }
     Ok(applied)
+}
+
+/// Whether the baseline makes the schema: in a database without tables, or if the baseline was interrupted. The ledger has the baseline
+/// before the first table exists, and all migrations once all tables exist.
+async fn begins_with_baseline(
+    client: &Client,
+    ledger: &HashMap<String, u64>,
+) -> Result<bool, Failure> {
+    match ledger.get(BASELINE.name) {
+        None if ledger.is_empty() && has_no_tables(client).await? => {
+            record(client, &[BASELINE]).await?;
+            Ok(true)
+        }
+        Some(checksum) if ledger.len() == 1 && *checksum == BASELINE.checksum() => Ok(true),
+        Some(_) if ledger.len() == 1 => Err(Failure::Later(
+            "another version of unjank is making the schema, or was interrupted. If this does not end, drop the database: it has no rows yet"
+                .to_owned(),
+        )),
+        _ => Ok(false),
+    }
+}
+
+async fn has_no_tables(client: &Client) -> Result<bool, Failure> {
+    let others = "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name != 'schema_migrations'";
+    Ok(client.query(others).fetch_one::<u64>().await? == 0)
+}
+
+async fn run(client: &Client, migration: &Migration) -> Result<(), Failure> {
+    for statement in statements(migration.sql) {
+        client.query_raw(statement).execute().await?;
+    }
+    Ok(())
+}
+
+/// Adds migrations to the ledger, all or none.
+async fn record(client: &Client, migrations: &[Migration]) -> Result<(), Failure> {
+    let mut insert = client.insert::<Applied>("schema_migrations").await?;
+    for migration in migrations {
+        let applied = Applied {
+            name: migration.name.to_owned(),
+            checksum: migration.checksum(),
+        };
+        insert.write(&applied).await?;
+    }
+    Ok(insert.end().await?)
 }
 
 /// Splits the text at semicolons that end a line, and drops parts that only have comments.

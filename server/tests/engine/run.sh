@@ -4,7 +4,10 @@
 set -eu
 # An interrupt is meant for the tests. When they end, standard input ends.
 trap '' HUP INT TERM
-folder=$(mktemp -d "${TMPDIR:-/tmp}/unjank-engine-XXXXXX")
+# In memory if there is room, because each of thousands of tables is synced to the disk when it is made. The folder takes some 500 MB.
+base=${TMPDIR:-/tmp}
+if [ "$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)" -gt 4000000 ] 2>/dev/null; then base=/dev/shm; fi
+folder=$(mktemp -d "$base/unjank-engine-XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 # Hundreds of tests each have a database in this engine, and each table keeps a buffer for its deduplication log. The engine counts
 # 40 MiB for each database, although hardly any of it is ever touched.

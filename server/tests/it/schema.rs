@@ -79,6 +79,90 @@ async fn migrations_run_once_and_a_restart_repeats_none() {
         "0001_signals\t1\n0002_stacks\t1\n0003_arrivals\t1\n0004_batch_devices\t1\n0005_classes\t1\n\
          0006_rollups\t1\n0007_rollups_of_use\t1\n0008_rollups_of_arrivals\t1\n0009_dash\t1\n0010_folds\t1\n\
          0011_proofs\t1\n0012_dash_without_marks\t1\n0013_mark_of_traffic\t1\n0014_rebuilds\t1\n\
-         0015_split_batches\t1\n0016_dropped_rows\t1\n0017_marks_of_outcomes\t1\n0018_dropped_rows_of_projects\t1\n0019_raw_without_views\t1\n0020_fewer_merges\t1\n0021_stacks_symbolicated\t1\n0022_function_names\t1\n0023_ends_of_janks\t1\n0024_modes\t1"
+         0015_split_batches\t1\n0016_dropped_rows\t1\n0017_marks_of_outcomes\t1\n0018_dropped_rows_of_projects\t1\n0019_raw_without_views\t1\n0020_fewer_merges\t1\n0021_stacks_symbolicated\t1\n0022_function_names\t1\n0023_ends_of_janks\t1\n0024_modes\t1\nbaseline\t1"
     );
+}
+
+const BASELINE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../migrations/clickhouse/baseline.sql"
+);
+const HEAD: &str =
+    "-- The schema that all migrations make together. `make baseline` writes this file from them.";
+
+/// The text of a baseline that makes the tables of this database. Views come last, because they read tables and other views.
+async fn definitions(server: &Server) -> String {
+    let definitions = "SELECT formatQuery(replaceRegexpOne(replace(create_table_query, currentDatabase() || '.', ''), \
+            '^CREATE (TABLE|MATERIALIZED VIEW|VIEW) ', 'CREATE \\1 IF NOT EXISTS ')) || ';\\n' \
+        FROM system.tables WHERE database = currentDatabase() AND name != 'schema_migrations' \
+        ORDER BY multiIf(engine = 'MaterializedView', 1, engine != 'View', 0, name LIKE 'dash_%', 3, 2), name FORMAT TSVRaw";
+    format!("{HEAD}\n\n{}", server.query(definitions).await)
+}
+
+/// Deletes the database of a server that knows nothing of it.
+async fn drop_database(server: &Server) {
+    server
+        .query(&format!("DROP DATABASE {} SYNC", server.database()))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_baseline_makes_what_the_migrations_make_one_by_one() {
+    let fresh = Server::away(&[]).await;
+    fresh.command(&["migrate"]).await;
+    let stepped = Server::away(&[]).await;
+    // A database with a table is not fresh.
+    for statement in ["DATABASE {}", "TABLE {}.mine (x UInt8) ENGINE = Memory"] {
+        let statement = format!("CREATE {}", statement.replace("{}", stepped.database()));
+        fresh.query(&statement).await;
+    }
+    stepped.command(&["migrate"]).await;
+    stepped.query("DROP TABLE mine SYNC").await;
+    let (migrations, baseline) = (definitions(&stepped).await, definitions(&fresh).await);
+    drop_database(&stepped).await;
+    drop_database(&fresh).await;
+    if std::env::var_os("UNJANK_WRITE_BASELINE").is_some() {
+        // It counts once it is compiled in.
+        return std::fs::write(BASELINE, &migrations).unwrap();
+    }
+    let is_current = std::fs::read_to_string(BASELINE).unwrap() == migrations;
+    assert!(
+        is_current,
+        "baseline.sql is not current: run `make baseline`"
+    );
+    assert!(baseline == migrations, "{baseline}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_baseline_is_continued_by_its_own_version_only() {
+    const KILL: [&str; 2] = [
+        "ALTER TABLE schema_migrations DELETE WHERE name != 'baseline' SETTINGS mutations_sync = 1",
+        "DROP TABLE spans SYNC",
+    ];
+    let server = Server::away(&[]).await;
+    server.command(&["migrate"]).await;
+    let whole = definitions(&server).await;
+    for statement in KILL {
+        server.query(statement).await;
+    }
+    server.command(&["migrate"]).await;
+    assert_eq!(definitions(&server).await, whole);
+
+    let of_another =
+        "ALTER TABLE schema_migrations UPDATE checksum = 1 WHERE true SETTINGS mutations_sync = 1";
+    for statement in [KILL[0], KILL[1], of_another] {
+        server.query(statement).await;
+    }
+    let refused = tokio::process::Command::new(env!("CARGO_BIN_EXE_unjank"))
+        .arg("migrate")
+        .args(server.flags())
+        .output()
+        .await
+        .unwrap();
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && error.contains("drop the database"),
+        "{error}"
+    );
+    drop_database(&server).await;
 }
