@@ -21,6 +21,7 @@ use super::turns::turn;
 use crate::app::App;
 use crate::clock::{DAY, UnixTime};
 use crate::query::NamedQuery;
+use crate::stacks::needs_symbols;
 use crate::store::control::{Build, ControlError, SymbolFile, SymbolFileFilter};
 use crate::store::reads::{NeededBuild, Span, SymbolQuestion, SymbolState};
 
@@ -33,6 +34,8 @@ const MOST_MISSING: u32 = 200;
 const MOST_BUILDS: u32 = 1_000;
 /// The maximum number of builds without lines to examine.
 const MOST_WITHOUT_LINES: u32 = 10_000;
+/// The maximum number of stacks to look for unread ones.
+const MOST_UNREAD: u32 = 500;
 /// How far back the check of a version looks.
 const CHECKED: Duration = Duration::from_secs(30 * DAY.as_secs());
 
@@ -301,7 +304,7 @@ pub(super) async fn missing(
         only_incomplete: true,
         most: MOST_MISSING,
     };
-    let builds = app.clickhouse.needed_symbols(question).await?;
+    let builds = needed_symbols(&app, question).await?;
     Ok(Json(MissingList {
         missing: builds.into_iter().map(MissingBuild::from).collect(),
         repair: SymbolRepair {
@@ -309,6 +312,23 @@ pub(super) async fn missing(
             stacks: app.reclassification.repaired_stacks(&member.project),
         },
     }))
+}
+
+/// Returns the builds that stacks need. The stacks of a file that was removed still say that it does not belong to its build.
+async fn needed_symbols(
+    app: &App,
+    question: SymbolQuestion<'_>,
+) -> Result<Vec<NeededBuild>, Problem> {
+    let mut needed = app.clickhouse.needed_symbols(question).await?;
+    for build in &mut needed {
+        if build.state == SymbolState::Mismatched {
+            let file = app.control.usable_symbols(question.project, &build.id);
+            if file.await?.is_none() {
+                build.state = SymbolState::Missing;
+            }
+        }
+    }
+    Ok(needed)
 }
 
 /// A build whose symbols the stacks of a version need.
@@ -330,9 +350,11 @@ pub(super) struct Check {
     app_version: String,
     /// The number of distinct stacks of the version.
     stacks: u64,
+    /// The number of distinct stacks of the version that have arrived and that the server has not read yet. It stops counting at 500.
+    unread_stacks: u64,
     /// At most 1,000, incomplete ones first.
     builds: Vec<CheckedBuild>,
-    /// Whether no symbol file is missing or wrong. Files without lines count as complete.
+    /// Whether no symbol file is missing or wrong, and all stacks were read. Files without lines count as complete.
     complete: bool,
 }
 
@@ -389,13 +411,14 @@ pub(super) async fn check(
         only_incomplete: false,
         most: MOST_BUILDS,
     };
-    let needed = app.clickhouse.needed_symbols(question).await?;
+    let needed = needed_symbols(&app, question).await?;
     let stacks = app
         .clickhouse
         .count_stacks_of_version(project, span, &app_version);
     let stacks = stacks.await?;
+    let unread_stacks = unread_stacks(&app, project, span, &app_version).await?;
     let is_readable = |build: &NeededBuild| build.state >= SymbolState::NoLines;
-    let complete = needed.iter().all(is_readable);
+    let complete = unread_stacks == 0 && needed.iter().all(is_readable);
     let mut builds = Vec::new();
     for build in needed {
         // The libraries of the system have no file and need none.
@@ -418,7 +441,26 @@ pub(super) async fn check(
     Ok(Json(Check {
         app_version,
         stacks,
+        unread_stacks,
         builds,
         complete,
     }))
+}
+
+/// Returns the number of stacks that need symbols and that the reclassifier has not looked at yet.
+async fn unread_stacks(
+    app: &App,
+    project: &str,
+    span: Span,
+    app_version: &str,
+) -> Result<u64, Problem> {
+    let store = &app.clickhouse;
+    let hashes = store
+        .unsymbolicated_stacks(project, span, app_version, MOST_UNREAD)
+        .await?;
+    let rules = app.access.rules(project);
+    let rules = rules.unwrap_or_else(|| Arc::clone(&app.default_rules));
+    let stacks = store.reported_stacks(project, rules.id(), &hashes).await?;
+    let unread = stacks.iter().filter(|stack| needs_symbols(&stack.frames));
+    Ok(unread.count() as u64)
 }

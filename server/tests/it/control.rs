@@ -9,6 +9,7 @@ mod groups;
 mod people;
 pub(crate) mod place;
 mod saved_views;
+mod symbol_files;
 
 use std::fmt::Debug;
 use std::sync::LazyLock;

@@ -141,6 +141,23 @@ async fn missing_files_are_listed_until_they_are_uploaded() {
     );
     let missing = get(&server, &viewer, "missing").await;
     assert_eq!(missing["missing"][0]["state"], "mismatched");
+
+    let editor = server.token("editor --project default").await;
+    let files = get(&server, &viewer, &format!("files?symbol_id={MAP_ID}")).await;
+    let file = files["files"][0]["id"].as_str().unwrap();
+    let file = format!("{SYMBOLS}/files/{file}");
+    let removed = server.call(&editor, Method::DELETE, &file, None).await;
+    assert_eq!(removed.status, 204);
+    let missing = get(&server, &viewer, "missing").await;
+    assert_eq!(missing["missing"][0]["state"], "missing");
+
+    // As if the stacks had just arrived.
+    server.query("TRUNCATE TABLE stacks_symbolicated").await;
+    for (version, unread) in [("4.12.0", 1), ("4.13.0", 2)] {
+        let check = get(&server, &viewer, &format!("check?app_version={version}")).await;
+        let read = [&check["unread_stacks"], &check["complete"]];
+        assert_eq!(read, [&json!(unread), &json!(false)], "{version}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,9 +28,16 @@ const LINES: &str = "
     WHERE arrayExists((function, file, line) -> startsWith(function, 'shop::stalls::')
         AND endsWith(file, 'examples/shop/stalls.rs') AND line BETWEEN 12 AND 75,
         frames.function, frames.file, frames.line)";
-/// Whether stalls have several samples, at other addresses of the same functions.
+/// Whether each of the three functions has its file and line.
+const LINED: &str = "
+    SELECT hasAll(groupUniqArray(frame.1), ['shop::stalls::parse_catalog', 'shop::stalls::save_order', 'shop::stalls::wait_for_cache'])
+    FROM (SELECT arrayJoin(arrayZip(frames.function, frames.file, frames.line)) AS frame FROM stacks_symbolicated FINAL)
+    WHERE endsWith(frame.2, 'examples/shop/stalls.rs') AND frame.3 BETWEEN 12 AND 75";
+/// Whether a busy stall has samples at several addresses, and each function has one group.
 const SAMPLES: &str = "
-    SELECT count() > 3 AND uniqExact(culprit) = 3 FROM stack_class_current WHERE startsWith(culprit, 'shop::stalls::')";
+    SELECT count() = 3 AND max(stacks) > 1 AND max(groups) = 1 FROM (
+        SELECT culprit, uniqExact(stack_hash) AS stacks, uniqExact(group_id) AS groups
+        FROM stack_class_current WHERE startsWith(culprit, 'shop::stalls::') GROUP BY culprit)";
 
 struct Shipped {
     /// With the names, as the build writes it.
@@ -124,6 +131,7 @@ fn stalls_of_a_stripped_program_have_function_file_and_line_in_both_orders() {
     let lines = || server.sql(LINES).parse::<u32>().unwrap();
     let repaired = lines();
     assert!(repaired >= 3, "{repaired}");
+    assert_eq!(server.sql(LINED), "1");
     assert_eq!(server.sql(SAMPLES), "1");
 
     // File first: the stalls of another install are readable when they arrive.

@@ -24,7 +24,7 @@ const MOST_BUILDS: usize = 1_000;
 #[command(after_long_help = "\
 Exit codes:
   0  complete; also if no device has sent a stack of the version yet
-  1  a symbol file is missing or wrong, or, with --require-lines, has no lines
+  1  a symbol file is missing or wrong, or, with --require-lines, has no lines; or stacks have just arrived and are not read yet
   2  invalid arguments, or no answer from the server
 
 States:
@@ -61,6 +61,7 @@ pub(super) struct CheckArgs {
 #[derive(Deserialize)]
 struct Checked {
     stacks: u64,
+    unread_stacks: u64,
     builds: Vec<CheckedBuild>,
 }
 
@@ -185,7 +186,16 @@ async fn check_version(
             "{without_lines} with names, but without lines: `unjank symbols upload --dry-run PATH…` explains how to get them"
         )?;
     }
-    let is_complete = missing + mismatched == 0 && !(require_lines && without_lines > 0);
+    if checked.unread_stacks > 0 {
+        writeln!(
+            out,
+            "{} stacks have just arrived and are not read yet: run this again in a minute",
+            checked.unread_stacks
+        )?;
+    }
+    let is_complete = missing + mismatched == 0
+        && checked.unread_stacks == 0
+        && !(require_lines && without_lines > 0);
     if is_complete && without_lines == 0 {
         let stacks = checked.stacks;
         writeln!(out, "complete: {stacks} stacks of version {version}")?;

@@ -120,15 +120,16 @@ const RENEW_NEEDY: &str = "
     UPDATE symbol_files SET revision = $3 WHERE project = $1 AND id IN (
         SELECT file FROM symbol_builds WHERE project = $1
             AND needs IN (SELECT symbol_id FROM symbol_builds WHERE project = $1 AND file = $2))";
-/// The best of the other files with an id of this one gets the new revision, so that stored stacks are repaired with it.
+/// For each build of this file, the best of the other files gets the new revision, so that stored stacks are repaired with it.
 const SUCCEED: &str = "
-    UPDATE symbol_files SET revision = $3 WHERE id = (
-        SELECT f.id
-        FROM symbol_builds b
-        JOIN symbol_builds o ON o.project = b.project AND o.symbol_id = b.symbol_id AND o.file <> b.file
-        JOIN symbol_files f ON f.id = o.file
-        WHERE b.project = $1 AND b.file = $2 AND o.has_functions
-        ORDER BY o.has_lines DESC, f.revision DESC LIMIT 1)";
+    UPDATE symbol_files SET revision = $3 WHERE id IN (
+        SELECT id FROM (
+            SELECT f.id, ROW_NUMBER() OVER (PARTITION BY b.symbol_id ORDER BY o.has_lines DESC, f.revision DESC) AS place
+            FROM symbol_builds b
+            JOIN symbol_builds o ON o.project = b.project AND o.symbol_id = b.symbol_id AND o.file <> b.file
+            JOIN symbol_files f ON f.id = o.file
+            WHERE b.project = $1 AND b.file = $2 AND o.has_functions) AS others
+        WHERE place = 1)";
 const REMOVE_BUILDS: &str = "DELETE FROM symbol_builds WHERE project = $1 AND file = $2";
 const REMOVE: &str = "
     DELETE FROM symbol_files WHERE project = $1 AND id = $2 RETURNING checksum, content, name";

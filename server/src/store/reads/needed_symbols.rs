@@ -207,6 +207,30 @@ impl ClickHouse {
         Ok(rows.first().copied().unwrap_or_default())
     }
 
+    /// Returns stacks of a version in a period that were not symbolicated, at most `most`. Stacks that need no symbols are among them.
+    pub async fn unsymbolicated_stacks(
+        &self,
+        project: &str,
+        span: Span,
+        app_version: &str,
+        most: u32,
+    ) -> Result<Vec<u64>, Failure> {
+        let database = self.database();
+        let sql = format!(
+            "SELECT DISTINCT stack_hash FROM `{database}`.janks WHERE {JANKS} AND stack_hash NOT IN (\
+                 SELECT stack_hash FROM `{database}`.stacks_symbolicated WHERE project = {{project:String}}) \
+             ORDER BY stack_hash LIMIT {{most:UInt32}}"
+        );
+        let query = (self.question(&sql)?)
+            .param("project", project)
+            .param("version", app_version)
+            .param("from", span.from)
+            .param("to", span.to)
+            .param("most", most);
+        let (hashes, _) = self.collect(query).await?;
+        Ok(hashes)
+    }
+
     /// Returns the names of the modules in the frames of stacks, by the id of the build.
     async fn modules_of(
         &self,
