@@ -74,7 +74,9 @@ async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
   const fired = preview.getByRole('table', { name: 'When it would have fired' });
   const rows = await fired.locator('tbody tr').allInnerTexts();
   check(
-    rows.some((row) => row.includes('checkout') && row.includes(` in ${LATEST}, `) && row.includes(` in ${BEFORE} (`)),
+    rows.some(
+      (row) => row.includes('checkout') && row.includes(` in ${BEFORE} to `) && row.includes(` in ${LATEST} (`),
+    ),
     `the preview does not list the slower checkout: ${rows}`,
   );
   await preview
