@@ -46,7 +46,7 @@ export function measureColumns<Row>(
 /** The parts of a column of installs that show the share of active installs. */
 export function ofActive<Row>(active: ActiveInstalls, keysOf: (row: Row) => string[]): Partial<Column<Row>> {
   if (!active.isKnown) return { hint: active.hint };
-  return { ...INSTALLS_OF_ACTIVE, active: (row) => active.of(keysOf(row)) };
+  return { ...INSTALLS_OF_ACTIVE, active: (row) => active.of(keysOf(row)), basis: active.basis };
 }
 
 /** For tables that show the answer's own rows. */
