@@ -32,7 +32,10 @@ export function measureColumns<Row>(
     };
     if (compared && measure.better !== 'none') {
       column.base = (row) => rowOf(row).base?.[place];
-      column.evidence = (row) => ({ few: isFew(answer, rowOf(row)), significant: tests?.of(rowOf(row).keys, name) });
+      column.evidence = (row) => ({
+        few: isFew(answer, rowOf(row)),
+        ...(tests && { significant: tests.of(rowOf(row).keys, name) }),
+      });
     }
     if (name === 'installs' && active)
       Object.assign(
