@@ -185,7 +185,7 @@ async function it_is_acknowledged_and_the_acknowledgement_is_undone(reader, stat
   await acknowledged.getByText(state.demo.email).waitFor();
   await reader.look('alerts-acknowledged');
   await acknowledged.getByRole('button', { name: 'Undo acknowledgement' }).click();
-  await acknowledged.getByText('By no one').waitFor();
+  await acknowledged.getByText('Not yet').waitFor();
   check(await button.isEnabled(), 'the acknowledgement was not withdrawn');
 }
 

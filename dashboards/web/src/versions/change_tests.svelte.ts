@@ -22,22 +22,11 @@ export function changeTests(
   question: () => Question,
   filters: () => Filters = () => location.filters,
 ): ChangeTests {
-  return testsOf(answer, async (signal) => {
+  const found = loading(async (signal): Promise<Tested | null> => {
     const { data } = answer;
     if (!data || answer.busy) return null;
     return tested(filters(), question(), data, signal);
   });
-}
-
-/** Tests the measures that the question names, without waiting for the answer: verdicts appear sooner, at the cost of tests of small changes. */
-export function changeTestsAtOnce(answer: Answer, question: () => Question): ChangeTests {
-  return testsOf(answer, async (signal) =>
-    location.filters.baseVersion ? byKeys(await querySignificance(location.filters, question(), signal)) : null,
-  );
-}
-
-function testsOf(answer: Answer, test: (signal: AbortSignal) => Promise<Tested | null>): ChangeTests {
-  const found = loading(test);
   return {
     of(keys, measure) {
       // If the test failed, the change has no colour.
