@@ -24,7 +24,8 @@ describe('a change', () => {
       word: 'within chance',
     });
     expect(changeOf(120, 100, 'lower', 'ms', { significant: null })?.word).toBe('not tested');
-    expect(changeOf(120, 100, 'lower', 'ms')?.verdict).toBe('unclear');
+    expect(changeOf(120, 100, 'lower', 'ms')).toMatchObject({ verdict: 'unclear', word: '' });
+    expect(changeOf(120, 100, 'lower', 'ms', { significant: undefined })?.word).toBe('testing…');
   });
 
   it('below five percent does not count, however significant', () => {

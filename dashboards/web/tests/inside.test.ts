@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import {
   byPackage,
   chanceText,
-  explained,
+  changeOfSpan,
+  explains,
   moves,
   origin,
   perCall,
@@ -87,15 +88,16 @@ describe('what ran inside a span, compared with another version', () => {
     ]);
   });
 
-  test('counts in the sum of all changes if both sides traced its span', () => {
-    const rows = [
-      row('certain', { ...times(300), base: times(100), p: 0.001 }),
-      row('chance', { ...times(50), base: times(100), p: 0.4 }),
-      row('untraced', { ...times(900, 0, 1, 0), base: times(100), p: 0.001 }),
-      row('new', { ...times(20), p: 0.001 }),
-      row('moved', { ...times(30, 30), base: times(20, 0), p: 0.8, p_main_thread: 1e-6 }),
-    ];
-    expect(explained(data(rows))).toEqual({ all: 180, certain: 230 });
+  test('explains a part of the change of the span, unless both changed in opposite directions', () => {
+    const span = (more: Partial<InsideRow>) => data([row('checkout', more), row('insert', times(9))]);
+    expect(changeOfSpan(span({ ...times(900), base: times(200) }), 'checkout')).toBe(700);
+    expect(changeOfSpan(span({ ...times(900, 0, 1, 0), base: times(200) }), 'checkout')).toBeNull();
+    expect(changeOfSpan(span({ ...times(900) }), 'checkout')).toBeNull();
+    expect(explains(258_000, 697_000)).toBe('258 ms of 697 ms');
+    expect(explains(-258_000, -697_000)).toBe('258 ms of 697 ms');
+    expect(explains(708_000, 697_000)).toBe('all 697 ms');
+    expect(explains(-5000, 697_000)).toBe('');
+    expect(explains(5000, null)).toBe('');
   });
 
   test('can move to the main thread without taking longer', () => {

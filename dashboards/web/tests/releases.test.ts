@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { SeriesAnswer, TableAnswer } from '../src/api/query';
 import type { Incident } from '../src/alerts/around';
 import { activeOf, activeQuestion } from '../src/breakdown/active_question';
-import { activeShare, shareOfInstalls } from '../src/format/affected';
+import { activeIn, activeShare, shareOfInstalls } from '../src/format/affected';
 import { readFilters } from '../src/navigation/filters';
 import { concerns } from '../src/releases/concerns';
 import { sharesOfVersion } from '../src/releases/shares_of_version';
@@ -97,8 +97,14 @@ describe('the share of active installs', () => {
   });
 
   it('has one wording', () => {
-    expect(shareOfInstalls(16, 500)).toBe('3.2 % of installs');
+    expect(shareOfInstalls(16, 500)).toBe('3.2 % of 500 installs');
     expect(activeShare(501, 500)).toBe('100 %');
+    const chosen = { app_version: ['4.12.0'], os_name: ['android', 'ios'] };
+    const week = ['2026-11-17T00:00:00Z', '2026-11-27T00:00:00Z'] as const;
+    expect(activeIn(...week, { chosen })).toBe('17 Nov – 26 Nov, app version 4.12.0, OS android or ios');
+    expect(activeIn(...week, { chosen }, ['app_version'])).toBe(
+      '17 Nov – 26 Nov, OS android or ios, the same app version',
+    );
     expect([shareOfInstalls(16, null), shareOfInstalls(16, 0), shareOfInstalls(null, 500)]).toEqual(['', '', '']);
   });
 });
@@ -179,7 +185,7 @@ describe('the Markdown of a version', () => {
     const { title, about, table, facts, links } = versionEvidence(findings);
     expect([title, about]).toEqual(['Version 4.12.0', ['Compared with 4.11.0: 1 worse, 0 better, beyond chance.']]);
     expect(table!.rows).toEqual([
-      ['+100 %, worse', 'Span', 'checkout', '200 ms (p75)', '100 ms', '50 (25 % of installs)'],
+      ['+100 %, worse', 'Span', 'checkout', '200 ms (p75)', '100 ms', '50 (25 % of 200 installs)'],
     ]);
     expect(facts).toContainEqual(['Open incidents', 'checkout is slower']);
     for (const { path } of links) expect(path).toMatch(/from=.*to=/);

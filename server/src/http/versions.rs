@@ -30,7 +30,7 @@ struct AppVersion {
     first_seen: UnixTime,
     /// The hour in which the latest batch arrived.
     last_seen: UnixTime,
-    /// The first hour of the first day, of UTC, on which at least 1 % of the app's active installs ran the version. Missing if it never had this
+    /// The first hour of the first day, of UTC, on which at least 5 % of the app's active installs ran the version. Missing if it never had this
     /// share, or if it already had it on the app's first day.
     #[serde(skip_serializing_if = "Option::is_none")]
     reached_users: Option<UnixTime>,

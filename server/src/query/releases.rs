@@ -11,8 +11,8 @@ use crate::clock::{DAY, UnixTime};
 use crate::store::ClickHouse;
 
 /// A version begins to reach users on the first day on which at least this share of the app's active installs runs it. Builds of testers
-/// stay below.
-const REACHES_USERS: f64 = 0.01;
+/// and versions that few people use stay below.
+const REACHES_USERS: f64 = 0.05;
 
 /// Maximum number of versions. The latest ones are kept.
 const MOST_VERSIONS: usize = 500;

@@ -138,10 +138,7 @@ async fn a_rule_finds_a_group_that_did_not_occur_before() {
     let found = watched.incidents(|all| all.len() == 1).await;
     assert_eq!(found[0]["group"], json!({"name": "refund"}));
     let summary = found[0]["summary"].as_str().unwrap();
-    assert_eq!(
-        summary,
-        "new spans for refund: 20 samples, none in the 7 days before"
-    );
+    assert_eq!(summary, "New: refund, 20 times, never in the 7 days before");
     // An hour later, the group is known.
     watched.server.pass(Duration::from_mins(70));
     watched.incidents(|all| all[0]["state"] == "resolved").await;

@@ -110,7 +110,9 @@ async fn a_slower_version_fires_with_both_versions_and_its_significance() {
     assert!(moved["value"].as_f64().unwrap() > moved["base"].as_f64().unwrap() * 1.2);
     let summary = incident["summary"].as_str().unwrap();
     assert!(
-        summary.contains(" in 4.12.0, ") && summary.contains(" in 4.11.0 (+"),
+        summary.contains(" rose from ")
+            && summary.contains(" in 4.11.0 to ")
+            && summary.contains(" in 4.12.0 (+"),
         "{summary}"
     );
     let link = incident["link"].as_str().unwrap();

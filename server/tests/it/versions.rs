@@ -56,17 +56,18 @@ async fn versions(asked: &Asked) -> Vec<(String, i64, i64, Option<i64>)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_version_reaches_users_on_the_first_day_with_one_percent_of_installs() {
+async fn a_version_reaches_users_on_the_first_day_with_five_percent_of_installs() {
     let asked = Asked::of(&[]).await;
     let users = installs(150);
-    // The tester runs the next version from the first day on, and is less than 1 % of the installs.
+    // A tester and then a few users run the next version, which are less than 5 % of the installs.
     send(&asked, "shop", "4.11.0", &users).await;
     send(&asked, "shop", "4.12.0", &installs(1)).await;
     asked.server.pass(DAY);
-    send(&asked, "shop", "4.11.0", &users).await;
+    send(&asked, "shop", "4.11.0", &users[4..]).await;
+    send(&asked, "shop", "4.12.0", &users[..4]).await;
     asked.server.pass(DAY);
-    send(&asked, "shop", "4.11.0", &users[2..]).await;
-    send(&asked, "shop", "4.12.0", &users[..2]).await;
+    send(&asked, "shop", "4.11.0", &users[10..]).await;
+    send(&asked, "shop", "4.12.0", &users[..10]).await;
     asked.server.pass(DAY);
     // Another app has its own installs, and its first version was in use when its data begins.
     send(&asked, "till", "1.0", &installs(1)).await;

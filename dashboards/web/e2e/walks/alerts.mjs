@@ -74,7 +74,9 @@ async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
   const fired = preview.getByRole('table', { name: 'When it would have fired' });
   const rows = await fired.locator('tbody tr').allInnerTexts();
   check(
-    rows.some((row) => row.includes('checkout') && row.includes(` in ${LATEST}, `) && row.includes(` in ${BEFORE} (`)),
+    rows.some(
+      (row) => row.includes('checkout') && row.includes(` in ${BEFORE} to `) && row.includes(` in ${LATEST} (`),
+    ),
     `the preview does not list the slower checkout: ${rows}`,
   );
   await preview
@@ -183,7 +185,7 @@ async function it_is_acknowledged_and_the_acknowledgement_is_undone(reader, stat
   await acknowledged.getByText(state.demo.email).waitFor();
   await reader.look('alerts-acknowledged');
   await acknowledged.getByRole('button', { name: 'Undo acknowledgement' }).click();
-  await acknowledged.getByText('By no one').waitFor();
+  await acknowledged.getByText('Not yet').waitFor();
   check(await button.isEnabled(), 'the acknowledgement was not withdrawn');
 }
 

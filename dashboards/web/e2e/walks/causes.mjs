@@ -31,6 +31,8 @@ async function cause(reader) {
   const first = await moved.locator('tbody tr').first().innerText();
   check(first.includes(CAUSE), `the cause is not first: ${first}`);
   check(first.includes('to the main thread'), `the move to the main thread is not shown: ${first}`);
+  check(/team-/.test(first), `the owner of the cause is not shown: ${first}`);
+  check(/(\d+ m?s of|all) [\d.]+ m?s/.test(first), `what the cause explains is not shown: ${first}`);
   const janks = page.getByRole('table', { name: 'Janks at the same time' });
   const jank = janks.locator('tbody tr').filter({ hasText: CAUSE }).first();
   check(/new/.test(await jank.innerText()), 'the jank is not new');

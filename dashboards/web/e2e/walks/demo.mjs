@@ -220,10 +220,10 @@ async function spans_match_the_raw_tables_and_are_searched_on_the_server(reader,
   for (const p of ['p50', 'p75', 'p95']) about(await card(reader, p), checkout[p] / 1000, p);
   about(await cell(reader, 'By version', BEFORE, 'p75'), before.p75 / 1000, 'p75 of the version before');
   const inside = await tracedSpans(state, LATEST);
-  const total = await cell(reader, 'Inside the span', 'time outside of the other rows', 'Total per traced span');
+  const total = await cell(reader, 'Inside the span', 'time outside the other rows', 'Total per traced span');
   rounded(total, inside.mean / 1000, 'time of a traced checkout');
   count(
-    await cell(reader, 'Inside the span', 'time outside of the other rows', 'Traced spans'),
+    await cell(reader, 'Inside the span', 'time outside the other rows', 'Traced spans'),
     inside.traced,
     'traced spans',
   );

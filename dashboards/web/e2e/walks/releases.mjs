@@ -107,13 +107,7 @@ async function a_version_has_a_page_with_its_changes_and_copies_them(reader, sta
   await page.getByRole('button', { name: 'Copy as Markdown' }).click();
   await page.getByText('Copied as Markdown.').waitFor();
   const text = await page.evaluate(() => navigator.clipboard.readText());
-  for (const part of [
-    `## Version ${LATEST}`,
-    `Compared with ${BEFORE}`,
-    '| new | Jank |',
-    'checkout',
-    '% of installs)',
-  ])
+  for (const part of [`## Version ${LATEST}`, `Compared with ${BEFORE}`, '| new | Jank |', 'checkout', ' installs)'])
     check(text.includes(part), `the Markdown lacks "${part}": ${text}`);
   check(text.includes(`${state.demo.url}/versions/${LATEST}?`), `no link to the version: ${text}`);
 
@@ -157,7 +151,7 @@ async function installs_have_their_share_of_active_installs(reader, state) {
   await page.getByRole('heading', { level: 1, name: NEW_JANK }).waitFor();
   await reader.settled();
   const card = page.locator('.card').filter({ hasText: 'Affected installs' });
-  const text = await card.getByText('of installs').innerText();
+  const text = await card.getByText(/of [\d.]+ (k )?installs/).innerText();
   about(text, group.installs / active.installs, 'share on the page of the group', 0.03);
 
   // Batches do not name pages, so there is no share, and the heading says why.

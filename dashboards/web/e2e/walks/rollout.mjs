@@ -120,10 +120,10 @@ async function an_override_that_matches_no_install_is_warned_about(reader) {
   await override.getByLabel('App version', { exact: true }).fill('>=99');
   await override.getByRole('group', { name: 'Sampling' }).getByLabel('Janks').fill('50');
   await page.getByRole('button', { name: 'Save…' }).click();
-  await page.getByRole('dialog').getByText('0 % of installs match override-2').waitFor();
+  await page.getByRole('dialog').getByText('No install matches override-2').waitFor();
   await reader.look('rollout-unmatched');
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
-  await override.getByText('0 % of installs: no install').waitFor();
+  await override.getByText('No install of the last 24 hours').waitFor();
   await page.getByRole('button', { name: 'Discard' }).click();
 }
 

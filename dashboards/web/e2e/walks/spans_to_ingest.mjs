@@ -137,7 +137,7 @@ async function from_a_user_with_much_traffic_to_requests_traces_and_the_install(
   const report = await chosen.getByRole('link', { name: 'Report of the session' }).getAttribute('href');
   const answer = await page.request.get(report);
   check(answer.ok() && (await answer.text()).includes('Pixel 8'), `no report: ${answer.status()}`);
-  await chosen.getByRole('link', { name: 'All about the install' }).click();
+  await chosen.getByRole('link', { name: 'Page of the install' }).click();
   await page.waitForURL(/\/installs\//);
   await page.getByRole('region', { name: 'Numbers', exact: true }).getByText('Traffic per install').waitFor();
   await page.getByText('user-both').waitFor();

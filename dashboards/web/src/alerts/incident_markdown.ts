@@ -6,7 +6,7 @@ import { dateTime, format, fromMicros, probability } from '../format/units';
 import { zoneText } from '../format/zone.svelte';
 import { lasting, mayBeJank, type Incident } from './around';
 import { period, ruleOf, sideLabels, signed, testedOn } from './evidence_text';
-import { janksBeside } from './janks_beside';
+import { janksBeside, likelyCause } from './janks_beside';
 import { isComparison } from './rule_form';
 
 export async function incidentAsMarkdown(incident: Incident, project: string): Promise<string> {
@@ -18,10 +18,12 @@ async function stackOf({ evidence }: Incident, project: string): Promise<AsMarkd
   if (!mayBeJank(evidence.metric.signal)) return undefined;
   const { signal } = new AbortController();
   const { rates, filters, where } = await janksBeside(evidence, project, signal);
-  const top = rates[0];
+  const cause = likelyCause(rates);
+  const top = cause ?? rates[0];
   if (!top) return undefined;
   const perHour = top.now === null ? '' : `, ${format(top.now, 'per_hour')} per hour of use`;
-  const title = `Top stack that blocked the main thread: ${top.group.title}${perHour}`;
+  const label = cause ? 'Likely cause' : 'Top stack that blocked the main thread';
+  const title = `${label}: ${top.group.title}${perHour}`;
   return topStack(filters, { ...where, group_id: top.group.id }, title, signal);
 }
 

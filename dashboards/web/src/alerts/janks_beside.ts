@@ -5,7 +5,9 @@ import { jankGroups, type Group } from '../jank/groups';
 import { hoursOfUse, perHour } from '../jank/rates';
 import type { Where } from '../jank/questions';
 import { withValues, type Filters } from '../navigation/filters';
+import { LEAST_CHANGE } from '../versions/change';
 import { ENOUGH } from '../versions/enough';
+import { SIGNIFICANCE, rateP } from '../versions/rate_test';
 import { sameFilters, type Evidence } from './around';
 import { isComparison } from './rule_form';
 
@@ -15,6 +17,8 @@ export interface Rate {
   now: number | null;
   /** `null` if too few installs on either side report the group, or if the incident compares nothing. */
   base: number | null;
+  /** The base had none, although it had enough use. */
+  isNew: boolean;
 }
 
 export interface JanksBeside {
@@ -51,9 +55,22 @@ export async function janksBeside(evidence: Evidence, project: string, signal: A
       group,
       now: perHour(count(group), use.hours),
       base: before && of && isEnough ? perHour(count(of), before.hours) : null,
+      isNew: before !== null && !of && isBeyondChance(group, use.hours, before.hours),
     };
   });
   return { rates, filters, where, pages };
+}
+
+/** Whether a group that the base lacks is there too often for chance. */
+function isBeyondChance(group: Group, hours: number, baseHours: number): boolean {
+  if (installs(group) < ENOUGH.janks) return false;
+  const now = { count: count(group), installs: installs(group), exposure: hours };
+  return rateP(now, { count: 0, installs: 0, exposure: baseHours }) < SIGNIFICANCE;
+}
+
+/** The group that explains an incident best: the one with the most lost time among those that are new or more frequent. */
+export function likelyCause(rates: Rate[]): Rate | undefined {
+  return rates.find((one) => one.isNew || (one.base !== null && (one.now ?? 0) >= (1 + LEAST_CHANGE) * one.base));
 }
 
 const count = (group: Group) => group.row.values[0] ?? 0;

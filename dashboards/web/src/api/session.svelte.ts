@@ -29,7 +29,10 @@ class Session {
     try {
       const me = await ask(api.GET('/api/v1/me'));
       this.me = me;
-      await this.loadProjects();
+      const projects = this.loadProjects();
+      // The page of a project does not wait for the list of all projects.
+      if (new URLSearchParams(window.location.search).has('project')) projects.catch(() => undefined);
+      else await projects;
       this.ended = false;
       this.state = 'in';
     } catch (error) {

@@ -3,7 +3,7 @@
 import { ignored } from '../api/applicable';
 import { address, get, type TableAnswer } from '../api/query';
 import { loading } from '../data/loading.svelte';
-import { SHARE_HINT, UNKNOWN_HINT, shareOfInstalls } from '../format/affected';
+import { SHARE_HINT, UNKNOWN_HINT, activeIn, shareOfInstalls } from '../format/affected';
 import type { Filters } from '../navigation/filters';
 import { location } from '../navigation/router.svelte';
 import { activeOf, activeQuestion, type Asked } from './active_question';
@@ -15,6 +15,8 @@ export interface ActiveInstalls {
   of: (keys: string[]) => number | null | undefined;
   /** The text on the card of a measure: empty while it loads, `undefined` if the measure does not count installs or there is no share. */
   share: (measure: string, value: number | null | undefined) => string | undefined;
+  /** The period and the filters of the active installs. Empty if they are unknown. */
+  readonly basis: string;
   /** Explains the shares, or why there are none. */
   readonly hint: string | undefined;
 }
@@ -45,6 +47,10 @@ export function activeInstalls(
       return path !== '';
     },
     of,
+    get basis() {
+      const table = answer();
+      return table && asked ? activeIn(table.from, table.to, asked.filters, asked.question.by) : '';
+    },
     share: (measure, value) => (measure === 'installs' && path ? shareOfInstalls(value, of([])) : undefined),
     get hint() {
       if (path) return SHARE_HINT;

@@ -32,7 +32,10 @@ export function measureColumns<Row>(
     };
     if (compared && measure.better !== 'none') {
       column.base = (row) => rowOf(row).base?.[place];
-      column.evidence = (row) => ({ few: isFew(answer, rowOf(row)), significant: tests?.of(rowOf(row).keys, name) });
+      column.evidence = (row) => ({
+        few: isFew(answer, rowOf(row)),
+        ...(tests && { significant: tests.of(rowOf(row).keys, name) }),
+      });
     }
     if (name === 'installs' && active)
       Object.assign(
@@ -46,7 +49,7 @@ export function measureColumns<Row>(
 /** The parts of a column of installs that show the share of active installs. */
 export function ofActive<Row>(active: ActiveInstalls, keysOf: (row: Row) => string[]): Partial<Column<Row>> {
   if (!active.isKnown) return { hint: active.hint };
-  return { ...INSTALLS_OF_ACTIVE, active: (row) => active.of(keysOf(row)) };
+  return { ...INSTALLS_OF_ACTIVE, active: (row) => active.of(keysOf(row)), basis: active.basis };
 }
 
 /** For tables that show the answer's own rows. */

@@ -24,5 +24,5 @@ export function expectedText(rollout: Rollout): string {
   return `An app in use learns of a revision with its next ${by} and reports it with the upload after: expect about ${format(
     learns + upload,
     's',
-  )}. Other apps follow at their next start.`;
+  )}. Apps that are closed follow at their next start.`;
 }

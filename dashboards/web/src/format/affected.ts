@@ -1,9 +1,11 @@
-// The share of active installs that something concerns. No other module words it. Pure.
+// The share of active installs that something affects. No other module words it. Pure.
 
+import { DIMENSIONS, type Filters } from '../navigation/filters';
+import { period } from './times';
 import { format } from './units';
 
 export const SHARE_HINT =
-  'Active installs sent a batch in the same period, with the same filters. Where devices send only a sample, the share is at least this large.';
+  'The share of the installs that sent a batch in this period, with these filters. Where devices send only a sample, the true share may be larger.';
 export const UNKNOWN_HINT =
   'Batches do not name pages or networks, so the active installs with these filters are unknown.';
 
@@ -15,8 +17,22 @@ export function activeShare(installs: number | null | undefined, active: number 
   return active && typeof installs === 'number' ? format(Math.min(1, installs / active), 'share') : '';
 }
 
-/** `3.2 % of installs`. Empty if one of the numbers is unknown. */
+/** `3.2 % of 500 installs`. Empty if one of the numbers is unknown. */
 export function shareOfInstalls(installs: number | null | undefined, active: number | null | undefined): string {
   const share = activeShare(installs, active);
-  return share && `${share} of installs`;
+  return share && `${share} of ${format(active, 'count')} installs`;
 }
+
+/** The installs behind the shares of a table: `17 Nov – 26 Nov, app version 4.12.0`. */
+export function activeIn(from: string, to: string, { chosen }: Pick<Filters, 'chosen'>, by: string[] = []): string {
+  const label = (name: string) =>
+    DIMENSIONS.find((one) => one.name === name)?.label.replace(/^[A-Z](?=[a-z])/, lower) ?? name;
+  const filtered = Object.entries(chosen).filter(([name]) => !by.includes(name));
+  const where = filtered.map(([name, values]) => `${label(name)} ${values.map(shortened).join(' or ')}`);
+  const same = by.map((name) => `the same ${label(name)}`);
+  return [period(from, to), ...where, ...same].join(', ');
+}
+
+const lower = (letter: string) => letter.toLowerCase();
+/** An id is recognised by its beginning. */
+const shortened = (value: string) => (/^[0-9a-f-]{36}$/i.test(value) ? `${value.slice(0, 8)}…` : value);

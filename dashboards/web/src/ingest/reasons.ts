@@ -5,7 +5,7 @@ export interface Reason {
   todo: string;
 }
 
-const CLOCK = 'Check the clock of the devices, and how long they keep events before they send them.';
+const CLOCK = 'Check the clocks of the devices, and how long they keep events before the upload.';
 const BODY = 'A proxy between device and server, or a client of your own, changes or truncates bodies.';
 const KEY =
   'Compare the key in the app with those under Ingest keys: it may be revoked, mistyped or from another project.';
@@ -37,7 +37,7 @@ const REASONS: Record<string, Reason> = {
   },
   'limited/': {
     means: 'Stored under the name “(other)”, because more distinct names arrived in an hour than the server keeps.',
-    todo: 'Filter by “(other)” and group by version: names with ids in them cause this.',
+    todo: 'Filter by “(other)” and group by version. The usual cause is names that contain ids.',
   },
   time_out_of_range: { means: 'Too old or too far ahead, after the clock was corrected.', todo: CLOCK },
   duration_out_of_range: {

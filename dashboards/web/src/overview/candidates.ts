@@ -3,6 +3,7 @@
 import { applicable, ignored } from '../api/applicable';
 import { isAborted } from '../api/problem';
 import { queryTable, valueOf, type Question, type TableRow } from '../api/query';
+import { activeIn } from '../format/affected';
 import { judgedJanks, type JudgedJank } from '../jank/judged';
 import { hoursOfUse, perHour, type HoursOfUse } from '../jank/rates';
 import type { Filters } from '../navigation/filters';
@@ -154,27 +155,27 @@ const JANKS: Question = {
 
 /** The changes between two versions, the worst first. */
 export async function changes(filters: Filters, pair: VersionPair, signal: AbortSignal): Promise<Ranked> {
-  return worstFirst(await candidates(filters, pair, signal));
-}
-
-async function candidates(filters: Filters, pair: VersionPair, signal: AbortSignal): Promise<Candidate[]> {
   const compared = comparing(filters, pair);
   const [found, janks, use, active] = await Promise.all([
     Promise.all(KINDS.map((kind) => ofKind(kind, compared, signal))),
     queryTable(compared, JANKS, signal),
     hoursOfUse(compared, signal),
-    activeIn(compared, signal),
+    activeInstalls(compared, signal),
   ]);
   const groups = await judgedJanks(compared, janks, use, signal);
   const all = [...found.flat(), ...groups.map((group) => ofJank(group, use, compared))];
-  return all.map((one) => ({ ...one, active }));
+  const { installs = null, basis } = active ?? {};
+  return { ...worstFirst(all.map((one) => ({ ...one, active: installs }))), basis };
 }
 
 /** The active installs of the version, over the periods that the filters compare. `null`: batches do not name what a filter chooses. */
-async function activeIn(filters: Filters, signal: AbortSignal): Promise<number | null> {
+async function activeInstalls(
+  filters: Filters,
+  signal: AbortSignal,
+): Promise<{ installs: number | null; basis: string } | null> {
   if (ignored(filters, 'usage').length > 0) return null;
   const answer = await queryTable(filters, { signal: 'usage', measures: ['installs'] }, signal);
-  return answer.rows[0]?.values[0] ?? null;
+  return { installs: answer.rows[0]?.values[0] ?? null, basis: activeIn(answer.from, answer.to, filters) };
 }
 
 async function ofKind(kind: Kind, compared: Filters, signal: AbortSignal): Promise<Found[]> {

@@ -36,7 +36,7 @@ export const CARDS: CardDefinition[] = [
     value: (health, version) => health.get('usage', 'sessions', version),
     samples: () => Infinity,
     page: '/ingest',
-    hint: 'that sent something',
+    hint: 'that sent data',
   },
   {
     label: 'Installs',
@@ -60,7 +60,7 @@ export const CARDS: CardDefinition[] = [
       exposure: hours(health, version),
     }),
     page: '/jank',
-    hint: 'hours in which frames were watched',
+    hint: 'hours in which frames were measured',
   },
   {
     label: 'Sessions with an ANR',
@@ -88,7 +88,7 @@ export const CARDS: CardDefinition[] = [
     samples: (health, version) => health.get('frames', 'frames_drawn', version) ?? 0,
     tested: ['frames', 'slow_share'],
     page: '/frames',
-    hint: 'over the budget of the screen',
+    hint: 'later than the screen allows',
   },
   {
     label: 'Frozen frames',
@@ -111,7 +111,7 @@ export const CARDS: CardDefinition[] = [
     samples: (health, version) => health.get('loads', 'count', version) ?? 0,
     tested: ['loads', 'total_p75_ms'],
     page: '/page-loads',
-    hint: 'from opened to drawn',
+    hint: 'from opening to drawing',
   },
   {
     label: 'Cold start, p50',
@@ -121,7 +121,7 @@ export const CARDS: CardDefinition[] = [
     samples: (health, version) => health.get('starts', 'count', version) ?? 0,
     tested: ['starts', 'p50_ms'],
     page: '/app-starts',
-    hint: 'half start faster',
+    hint: 'half of the starts are faster',
   },
   {
     label: 'Cold start, p75',
@@ -131,7 +131,7 @@ export const CARDS: CardDefinition[] = [
     samples: (health, version) => health.get('starts', 'count', version) ?? 0,
     tested: ['starts', 'p75_ms'],
     page: '/app-starts',
-    hint: 'three of four start faster',
+    hint: 'three quarters of the starts are faster',
   },
   {
     label: 'Spans with an error',

@@ -33,6 +33,8 @@ export interface Ranked {
   tooFew: number;
   /** Changes of five percent and more that chance explains. */
   byChance: number;
+  /** The period and the filters of `active`. */
+  basis?: string;
 }
 
 /** Lower is better for all candidates. Counts those with few samples or within chance, but does not rank them. */

@@ -7,6 +7,7 @@ import { dateTime } from '../format/times';
 import { format } from '../format/units';
 import { addressOf, only, sessionAddress } from '../navigation/links';
 import type { Filters } from '../navigation/filters';
+import { bounds } from '../navigation/time_range';
 import { navigate } from '../navigation/router.svelte';
 import { routeOf } from '../navigation/routes';
 import { recognised, type Command } from './matching';
@@ -14,6 +15,10 @@ import { recognised, type Command } from './matching';
 /** Shorter texts match too much. */
 export const SHORTEST = 2;
 const MOST = 5;
+/** Names with one of several words, before the other words are looked for. */
+const MOST_OF_WORD = 200;
+/** A name that is absent from a short period may still be looked for. */
+const SEARCHED_DAYS = 30;
 /** Ids are searched in this many days. */
 const ID_DAYS = 90;
 
@@ -30,37 +35,52 @@ export async function found(filters: Filters, path: string, text: string, abort:
   return lists.flat();
 }
 
-/** The names that contain the text, in the period of the page, without its filters. */
-async function named(filters: Filters, question: Question, abort: AbortSignal) {
-  const all = { ...filters, chosen: {}, baseVersion: '' };
-  const { rows } = await queryTable(all, { measures: ['count'], order: '-count', limit: MOST, ...question }, abort);
-  return rows.map(({ keys, values }) => ({ keys: keys as string[], note: `${format(values[0])} in this period` }));
+/** The values of the last of `by` that contain all words of the text, without the filters of the page. */
+async function named(filters: Filters, text: string, question: Question & { by: string[] }, abort: AbortSignal) {
+  const { range, period } = searched(filters);
+  const all = { ...filters, range, chosen: {}, baseVersion: '' };
+  const words = text.trim().toLowerCase().split(/\s+/);
+  const name = question.by.at(-1)!;
+  // The server looks for one text.
+  const contains = { [name]: words.toSorted((a, b) => b.length - a.length)[0]! };
+  const limit = words.length > 1 ? MOST_OF_WORD : MOST;
+  const { rows } = await queryTable(all, { measures: ['count'], order: '-count', limit, contains, ...question }, abort);
+  return rows
+    .map(({ keys, values }) => ({ keys: keys as string[], count: values[0], period }))
+    .filter(({ keys }) => words.every((word) => keys.at(-1)!.toLowerCase().includes(word)))
+    .slice(0, MOST);
+}
+
+/** The period of the page, or the last 30 days if it is shorter. */
+function searched({ range }: Filters): { range: Filters['range']; period: string } {
+  const { from, to } = bounds(range, new Date());
+  if (to.getTime() - from.getTime() >= SEARCHED_DAYS * 86_400_000) return { range, period: 'in this period' };
+  return { range: { kind: 'relative', text: `${SEARCHED_DAYS}d` }, period: `in the last ${SEARCHED_DAYS} days` };
 }
 
 const spans: Find = async (filters, text, abort) => {
-  const rows = await named(filters, { signal: 'spans', by: ['name'], contains: { name: text } }, abort);
-  return rows.map(({ keys: [name = ''], note }) => ({
-    ...{ id: `span-${name}`, section: 'Spans', label: name, note },
-    run: opening(addressOf('/spans', filters, { name })),
+  const rows = await named(filters, text, { signal: 'spans', by: ['name'] }, abort);
+  return rows.map(({ keys: [name = ''], count, period }) => ({
+    ...{ id: `span-${name}`, section: 'Spans', label: name, note: `${format(count)} ${period}` },
+    run: opening(addressOf('/spans', { ...filters, range: searched(filters).range }, { name })),
   }));
 };
 
 const groups: Find = async (filters, text, abort) => {
-  const question: Question = { signal: 'janks', by: ['group_id', 'title'], contains: { title: text } };
-  const rows = await named(filters, question, abort);
-  return rows.map(({ keys: [id = '', title = ''], note }) => ({
-    ...{ id: `group-${id}`, section: 'Jank groups', label: title, note },
-    run: opening(addressOf(`/jank/${id}`, filters)),
+  const rows = await named(filters, text, { signal: 'janks', by: ['group_id', 'title'] }, abort);
+  return rows.map(({ keys: [id = '', title = ''], count, period }) => ({
+    ...{ id: `group-${id}`, section: 'Jank groups', label: title, note: `${format(count)} ${period}` },
+    run: opening(addressOf(`/jank/${id}`, { ...filters, range: searched(filters).range })),
   }));
 };
 
 /** A version becomes a filter of the page. */
 async function versions(path: string, filters: Filters, text: string, abort: AbortSignal): Promise<Command[]> {
-  const question: Question = { signal: 'usage', by: ['app_version'], contains: { app_version: text } };
-  const rows = await named(filters, { ...question, measures: ['sessions'], order: '-sessions' }, abort);
+  const question = { signal: 'usage' as const, by: ['app_version'], measures: ['sessions'], order: '-sessions' };
+  const rows = await named(filters, text, question, abort);
   const page = routeOf(path)?.filters ? path : '/';
-  return rows.map(({ keys: [version = ''], note }) => ({
-    ...{ id: `version-${version}`, section: 'Versions', label: version, note: note.replace(' in', ' sessions in') },
+  return rows.map(({ keys: [version = ''], count, period }) => ({
+    ...{ id: `version-${version}`, section: 'Versions', label: version, note: `${format(count)} sessions ${period}` },
     run: opening(addressOf(page, only(filters, 'app_version', version))),
   }));
 }

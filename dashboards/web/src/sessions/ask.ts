@@ -10,8 +10,8 @@ export type SessionTimeline = Schemas['SessionTimeline'];
 export type SessionList = Schemas['AppSessionList'];
 
 export interface Search {
-  /** Filters beside those of the filter bar, by dimensions that all signals have. */
-  where?: Record<string, string>;
+  /** Filters beside those of the filter bar, by dimensions that all signals have, or that `signal` has. */
+  where?: Record<string, string | string[]>;
   /** The id of a session or an install, or a part of a user id. */
   find?: string;
   /** Only sessions with an event of this signal. */
@@ -46,7 +46,7 @@ export async function askSessions(filters: Filters, search: Search, signal: Abor
 
 async function askPages(
   filters: Filters,
-  where: Record<string, string>,
+  where: Record<string, string | string[]>,
   search: Search,
   signal: AbortSignal,
 ): Promise<SessionList> {

@@ -1,6 +1,7 @@
-// What ran inside the spans of one name, by function or by package. Pure except for `askInside` and `askPackages`.
+// What ran inside the spans of one name, by function or by package. Pure except for the queries.
 
-import { probability } from '../format/units';
+import { format, probability } from '../format/units';
+import { queryTable } from '../api/query';
 import { api, ask, type Schemas } from '../api/client';
 import { comparison, type Filters } from '../navigation/filters';
 import { bounds } from '../navigation/time_range';
@@ -20,6 +21,16 @@ export async function askInside(filters: Filters, name: string, signal: AbortSig
   const query = { ...queryOf(filters), name: [name] };
   const path = { project: filters.project };
   return ask(api.GET('/api/v1/projects/{project}/spans/inside', { params: { path, query: query as never }, signal }));
+}
+
+/** The owners of functions, by name: those of the janks in which the function blocked the main thread. */
+export async function ownersOf(filters: Filters, names: string[], signal: AbortSignal): Promise<Map<string, string>> {
+  if (names.length === 0) return new Map();
+  const where = { culprit: names };
+  const question = { signal: 'janks' as const, by: ['culprit', 'owner'], measures: ['count'], order: 'count', where };
+  const { rows } = await queryTable(filters, { ...question, limit: 100, compare: false }, signal);
+  // The owner of the most janks comes last and wins.
+  return new Map(rows.map(({ keys: [name = '', owner = ''] }) => [name, owner]));
 }
 
 export type Packages = Schemas['Packages'];
@@ -137,12 +148,18 @@ function moveOf(row: InsideRow): Move {
   return { row, change, p: p ?? null, thread };
 }
 
-/** The change of the self times of all functions, and of those whose move is significant, in microseconds per traced span. */
-export function explained(data: Inside): { all: number; certain: number } {
-  const sum = (rows: InsideRow[]) =>
-    rows.reduce((all, row) => all + row.per_traced.self_us - (row.base?.per_traced.self_us ?? 0), 0);
-  const known = data.rows.filter((row) => row.per_traced.spans > 0 && (row.base_traced ?? 0) > 0);
-  return { all: sum(known), certain: sum(known.filter((row) => isCertain(moveOf(row).p))) };
+/** How much longer a traced span takes than in the base, in microseconds. `null` if one of the versions has no traced span. */
+export function changeOfSpan(data: Inside, name: string): number | null {
+  const row = data.rows.find((one) => one.name === name);
+  if (!row?.base || row.per_traced.spans === 0 || row.base.per_traced.spans === 0) return null;
+  return row.per_traced.total_us - row.base.per_traced.total_us;
+}
+
+/** The part of the span's change that a function explains: `258 ms of 697 ms`. Empty if the two changed in opposite directions. */
+export function explains(change: number, all: number | null): string {
+  if (all === null || change * all <= 0) return '';
+  const [part, whole] = [Math.abs(change), Math.abs(all)];
+  return part >= whole ? `all ${format(whole, 'us')}` : `${format(part, 'us')} of ${format(whole, 'us')}`;
 }
 
 /** `p < 0.001`, or words if there is no p-value. */

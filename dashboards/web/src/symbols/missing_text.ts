@@ -7,7 +7,7 @@ export const STATES: Record<Schemas['SymbolState'], { text: string; kind: string
   mismatched: {
     text: 'wrong file',
     kind: 'bad',
-    about: 'The uploaded file has none of the frames, so it does not belong to this build.',
+    about: 'The uploaded file contains none of the frames, so it does not belong to this build.',
   },
   no_lines: { text: 'no lines', kind: 'warn', about: 'The uploaded file has functions, but no lines.' },
   complete: { text: 'complete', kind: 'good', about: 'The uploaded file has functions and lines.' },

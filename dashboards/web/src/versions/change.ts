@@ -35,8 +35,9 @@ export function changeOf(
   base: number | null | undefined,
   better: Better = 'none',
   unit: Unit = 'count',
-  { few = false, significant }: Evidence = {},
+  evidence: Evidence = {},
 ): Change | null {
+  const { few = false, significant } = evidence;
   if (!isNumber(value) || !isNumber(base)) return null;
   if (few) return { verdict: 'few', text: '', word: 'few samples', arrow: '' };
   const relative = relativeChange(value, base);
@@ -47,7 +48,8 @@ export function changeOf(
   if (!isNoticeable(value, base, unit)) return { verdict: 'same', text, word: 'about the same', arrow: '■' };
   if (better === 'none') return { verdict: 'changed', text, word: '', arrow };
   if (significant !== true) {
-    const word = significant === false ? 'within chance' : significant === null ? 'not tested' : '';
+    const running = 'significant' in evidence ? 'testing…' : '';
+    const word = significant === false ? 'within chance' : significant === null ? 'not tested' : running;
     return { verdict: 'unclear', text, word, arrow };
   }
   const verdict = (better === 'higher') === up ? 'better' : 'worse';

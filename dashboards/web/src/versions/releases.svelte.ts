@@ -13,7 +13,7 @@ export interface Release {
 }
 
 /** What *began to reach users* means, for tooltips and texts. */
-export const REACHES_USERS = 'the first day on which 1 % of active installs ran it';
+export const REACHES_USERS = 'the first day on which 5 % of active installs ran it';
 const FRESH_MS = 5 * 60_000;
 
 let all = $state.raw<Release[]>([]);

@@ -45,73 +45,124 @@ pub(in crate::alerts) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidenc
     }
 }
 
-/// Summarizes a verdict in one line.
+/// Summarizes a verdict in one sentence, such as `p95 of checkout rose from 684 ms in 4.11.0 to 1.88 s in 4.12.0 (+175 %)`.
 pub(in crate::alerts) fn summary(rule: &Rule, verdict: &Verdict) -> String {
     let unit = unit(&rule.metric, &verdict.group);
     let (numbers, sides) = (&verdict.numbers, &verdict.sides);
     let format_value =
         |value: Option<f64>| value.map_or_else(|| "no value".to_owned(), |it| shown(it, unit));
-    let signal = match metric_name(&rule.metric, &verdict.group) {
-        Some(name) => without_unit(name).replace('_', " "),
-        None => rule.metric.signal.replace('_', " "),
-    };
-    let what = measure_of(&rule.metric.measure, &signal);
-    let of = of_group(&verdict.group);
-    let samples = numbers.samples;
-    match &rule.condition {
+    let watched = watched(&rule.metric, &verdict.group);
+    let events = events(&rule.metric, &verdict.group);
+    let text = match &rule.condition {
         Condition::Threshold { above, .. } => {
             let beyond = if above.is_some() { "above" } else { "below" };
             let (value, bound) = (format_value(numbers.value), format_value(numbers.bound));
-            format!("{what}{of}: {value}, {beyond} {bound} ({samples:.0} samples)")
+            format!("{watched} is {value}, {beyond} the threshold of {bound}")
         }
         Condition::Absence {} => {
             let minutes = rule.window_minutes;
-            format!("no {signal}{of} arrived for {minutes} minutes")
+            format!("no {events} arrived for {minutes} minutes")
         }
         Condition::Appearance { unseen_days } => {
-            format!("new {signal}{of}: {samples:.0} samples, none in the {unseen_days} days before")
+            let samples = numbers.samples;
+            format!("new: {events}, {samples:.0} times, never in the {unseen_days} days before")
         }
         Condition::Regression { .. } | Condition::LastWeek { .. } => {
             let (value, base) = (format_value(numbers.value), format_value(numbers.base));
-            let percent = numbers.relative.unwrap_or_default() * 100.0;
+            let part = numbers.relative.unwrap_or_default();
+            let verb = if part < 0.0 { "fell" } else { "rose" };
             let (now, before) = match (&sides.version, &sides.base_version) {
                 (Some(version), Some(base)) => (format!(" in {version}"), format!("in {base}")),
                 _ => (String::new(), "a week earlier".to_owned()),
             };
-            // Said only where the mix of devices hides or causes much of the change.
-            let like_devices = numbers.standardised.map(|part| part * 100.0);
-            let like_devices = like_devices
-                .filter(|part| (part - percent).abs() > 5.0)
-                .map(|part| format!(", {part:+.1} % between like devices"))
+            let like_devices = numbers
+                .standardised
+                .filter(|like| differs(*like, part))
+                .map(|like| format!("; between like devices {:+.0} %", like * 100.0))
                 .unwrap_or_default();
-            format!("{what}{of}: {value}{now}, {base} {before} ({percent:+.1} %{like_devices})")
+            let percent = part * 100.0;
+            format!(
+                "{watched} {verb} from {base} {before} to {value}{now} ({percent:+.0} %{like_devices})"
+            )
         }
+    };
+    capitalized(text)
+}
+
+/// Whether the mix of devices hides or causes much of a change.
+fn differs(like_devices: f64, all: f64) -> bool {
+    (like_devices - all).abs() > f64::max(0.05, all.abs() / 4.0)
+}
+
+/// Percentiles stay lowercase.
+fn capitalized(text: String) -> String {
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (Some(first), Some(second)) if !second.is_ascii_digit() => {
+            first.to_uppercase().chain([second]).chain(chars).collect()
+        }
+        _ => text,
     }
 }
 
-/// Returns a measure of a signal in words, such as `p75 of spans`.
-fn measure_of(measure: &str, signal: &str) -> String {
-    match without_unit(measure) {
-        "count" => format!("number of {signal}"),
-        measure => format!("{} of {signal}", measure.replace('_', " ")),
+/// Measures of frames, whose names do not fit into a sentence.
+const OF_FRAMES: [(&str, &str); 4] = [
+    ("slow_share", "share of slow frames"),
+    ("frozen_share", "share of frozen frames"),
+    ("dropped_share", "share of dropped frames"),
+    ("jank_share", "share of time in jank"),
+];
+
+/// Signals whose names are not the word for their events.
+const EVENTS: [(&str, &str); 3] = [
+    ("frame_windows", "frames"),
+    ("usage", "batches"),
+    ("outcomes", "received events"),
+];
+
+fn word_for<'a>(words: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
+    let found = words.iter().find(|(known, _)| *known == name);
+    found.map(|(_, word)| *word)
+}
+
+/// Returns the watched number in words, such as `p75 of checkout on Cart`.
+fn watched(metric: &Metric, group: &Group) -> String {
+    let own = (metric.signal == "frame_windows").then(|| word_for(&OF_FRAMES, &metric.measure));
+    if let Some(Some(words)) = own {
+        return format!("{words}{}", places(group));
+    }
+    let events = events(metric, group);
+    match without_unit(&metric.measure) {
+        "count" => format!("number of {events}"),
+        measure => format!("{} of {events}", measure.replace('_', " ")),
     }
 }
 
-fn of_group(group: &Group) -> String {
-    if group.is_empty() {
-        return String::new();
-    }
+/// Returns the watched events in words, such as `checkout on Cart` or `frames in 4.12.0`.
+fn events(metric: &Metric, group: &Group) -> String {
+    let name = match metric_name(metric, group) {
+        Some(name) => Some(without_unit(name).replace('_', " ")),
+        None => group.get("title").or_else(|| group.get("name")).cloned(),
+    };
+    let noun = || match word_for(&EVENTS, &metric.signal) {
+        Some(noun) => noun.to_owned(),
+        None => metric.signal.replace('_', " "),
+    };
+    format!("{}{}", name.unwrap_or_else(noun), places(group))
+}
+
+fn places(group: &Group) -> String {
     // The title names the group of janks better than its number.
-    let is_named = |name: &str| name == "group_id" && group.contains_key("title");
-    let values: Vec<_> = group
-        .iter()
-        .filter(|(name, _)| !is_named(name))
-        .map(|(name, value)| match name.as_str() {
-            "name" | "title" | "page" => value.clone(),
-            _ => format!("{} {value}", name.replace('_', " ")),
-        })
-        .collect();
-    format!(" for {}", values.join(", "))
+    let is_named = |name: &str| {
+        matches!(name, "name" | "title") || (name == "group_id" && group.contains_key("title"))
+    };
+    let values = group.iter().filter(|(name, _)| !is_named(name));
+    let values = values.map(|(name, value)| match name.as_str() {
+        "page" => format!(" on {value}"),
+        "app_id" | "app_version" => format!(" in {value}"),
+        _ => format!(" with {} {value}", name.replace('_', " ")),
+    });
+    values.collect()
 }
 
 fn unit(metric: &Metric, group: &Group) -> Unit {

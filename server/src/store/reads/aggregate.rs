@@ -242,13 +242,15 @@ pub enum Formula {
     Plus(&'static str, &'static str),
     /// The value below which this share of a histogram lies.
     Percentile(&'static str, f64),
+    /// The upper end of a histogram.
+    Maximum(&'static str),
 }
 
 impl Formula {
     /// The required aggregates.
     pub(super) fn needs(&self) -> Vec<&'static str> {
         match *self {
-            Self::Is(one) | Self::Percentile(one, _) => vec![one],
+            Self::Is(one) | Self::Percentile(one, _) | Self::Maximum(one) => vec![one],
             Self::Ratio(above, below, _) => vec![above, below],
             Self::SumOver([first, second], below) => vec![first, second, below],
             Self::Plus(first, second) => vec![first, second],
@@ -273,8 +275,15 @@ impl Formula {
             ),
             Self::Plus(first, second) => format!("({} + {})", column(first), column(second)),
             Self::Percentile(histogram, share) => percentile(&column(histogram), *share),
+            Self::Maximum(histogram) => maximum(&column(histogram)),
         }
     }
+}
+
+/// Returns the upper end of the last bucket, 1.02^b. No value is above it, and the largest value is at most 2 % below it.
+fn maximum(histogram: &str) -> String {
+    let last = format!("mapKeys({histogram})[-1]");
+    format!("if(empty({histogram}), nan, if({last} = -2000, 0., pow(1.02, {last})))")
 }
 
 /// Returns the middle, by relative error, of the bucket in which the share is reached: 2·1.02^b / (1.02 + 1). It is within 1 % of

@@ -233,7 +233,7 @@ impl SignificanceTest<'_> {
             }
         };
         match measure.formula {
-            Formula::Percentile(name, _) => {
+            Formula::Percentile(name, _) | Formula::Maximum(name) => {
                 let value = subject.aggregate(name)?.raw;
                 let known = format!("assumeNotNull({value}), isNotNull({value})");
                 Some(PerInstall::Value(format!(

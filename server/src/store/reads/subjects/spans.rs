@@ -1,6 +1,6 @@
 //! Spans.
 
-use crate::store::reads::aggregate::Formula::{Is, Percentile, Ratio};
+use crate::store::reads::aggregate::Formula::{Is, Maximum, Percentile, Ratio};
 use crate::store::reads::aggregate::Unit::{Count, Microseconds, Share};
 use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
@@ -69,8 +69,8 @@ const SPANS_MEASURES: &[Measure] = &[
     Measure::lower("p90_us", Microseconds, Percentile("durations_us", 0.9)),
     Measure::lower("p95_us", Microseconds, Percentile("durations_us", 0.95)),
     Measure::lower("p99_us", Microseconds, Percentile("durations_us", 0.99)),
-    // From the last bucket, within 1 %, so that roll-ups have it too.
-    Measure::lower("max_us", Microseconds, Percentile("durations_us", 1.0)),
+    // From the last bucket, so that roll-ups have it too.
+    Measure::lower("max_us", Microseconds, Maximum("durations_us")),
     Measure::lower(
         "main_thread_share",
         Share,
