@@ -101,8 +101,27 @@ pub enum Unusable {
     Empty,
     #[error("the file contains more than {0} builds")]
     TooMany(usize),
+    #[error(
+        "the {0} has no debug id. Run `sentry-cli sourcemaps inject` on the folder before the upload"
+    )]
+    NoDebugId(&'static str),
     #[error("{0}")]
     SourceMaps(String),
+}
+
+impl Unusable {
+    /// Whether the file is no symbol file, or one that no frame can find. Any other file is damaged or too large.
+    #[must_use]
+    pub fn is_unsuitable(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownFormat
+                | Self::NoId(_)
+                | Self::NoDebugId(_)
+                | Self::Package
+                | Self::Portable
+        )
+    }
 }
 
 /// The maximum number of builds in one file. Large web apps have some hundred scripts.

@@ -16,6 +16,7 @@ mod native;
 mod r8;
 mod seal;
 mod source_map;
+mod words;
 
 pub use self::convert::{ConvertError, convert, convert_with};
 pub use self::id::SymbolId;
@@ -24,7 +25,7 @@ pub use self::lookup::{JavaFrame, LookupFile, LookupKind, NotALookupFile, map_fi
 pub use self::r8::{SOURCE_FILE_PREFIX, map_id_of};
 
 /// The version of the files that [`convert()`] writes. It changes when their form changes, so that older files are written again.
-pub const LOOKUP_VERSION: u32 = 3;
+pub const LOOKUP_VERSION: u32 = 4;
 
 /// The maximum number of functions that one frame stands for. Real code inlines a dozen levels; a made-up file could name millions.
 const MAX_LOCATIONS: usize = 64;

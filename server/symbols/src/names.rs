@@ -2,6 +2,7 @@
 
 mod one_name;
 mod rust_module;
+mod rust_types;
 
 use std::borrow::Cow;
 
@@ -65,7 +66,12 @@ fn function_of(name: &Name<'_>) -> String {
         return demangled.into_owned();
     }
     match name.detect_language() {
-        Language::Rust => one_name(&demangled, Syntax::Rust),
+        Language::Rust => {
+            let function = one_name(&demangled, Syntax::Rust);
+            let provided = rust_types::is_provided_method(symbol);
+            let by_trait = provided.then(|| rust_types::without_type(&function));
+            by_trait.flatten().unwrap_or(function)
+        }
         Language::Swift => {
             if let Some(function) = demangled.strip_prefix("specialized ") {
                 demangled = Cow::Owned(function.to_owned());

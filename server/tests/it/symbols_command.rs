@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::server::{Server, batch};
 use crate::symbols::{MAP_ID, mapping};
+use crate::symbols_of_scripts;
 use crate::wait;
 
 const NAMES_ONLY: &str =
@@ -129,6 +130,97 @@ async fn a_folder_is_uploaded_checked_listed_and_removed() {
     let removed = symbols(&server.url, &editor, &["remove", "--yes", id]).await;
     removed.expect(0, &["removed", id]);
     run(&["list"]).await.expect(0, &["1 files"]);
+}
+
+/// A library with a compressed section that declares more than all memory of the machine.
+pub(crate) fn damaged_library(folder: &Path) -> Vec<u8> {
+    let (source, library) = (folder.join("pay.c"), folder.join("libpay.so"));
+    std::fs::write(&source, "int pay(void) { return 1; }\n").unwrap();
+    let linked = std::process::Command::new("cc")
+        .args([
+            "-shared",
+            "-fPIC",
+            "-g",
+            "-gz=zlib",
+            "-Wl,--build-id=sha1",
+            "-o",
+        ])
+        .args([&library, &source])
+        .status()
+        .unwrap();
+    assert!(linked.success());
+    let mut data = std::fs::read(&library).unwrap();
+    std::fs::remove_file(&library).unwrap();
+    // The header of a compressed section: the kind, the size, and the alignment.
+    const ONE: [u8; 8] = 1_u64.to_le_bytes();
+    let headers = |at: &usize| {
+        let part = &data[*at..*at + 25];
+        part[..8] == ONE && part[16..24] == ONE && part[24] == 0x78
+    };
+    let places: Vec<usize> = (0..data.len() - 25).filter(headers).collect();
+    assert!(!places.is_empty());
+    for place in places {
+        data[place + 8..place + 16].copy_from_slice(&(1_u64 << 46).to_le_bytes());
+    }
+    data
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_symbol_file_that_cannot_be_read_fails_the_command_with_the_reason() {
+    let (server, token) = server_with_token().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let write = |name: &str, content: &[u8]| {
+        std::fs::write(folder.path().join(name), content).unwrap();
+    };
+    write("mapping.txt", &mapping());
+    // The map of a linker, and files of other tools, are not symbol files.
+    write(
+        "shop.map",
+        b"Archive member included to satisfy reference by file\n",
+    );
+    write("package.map", br#"{"name": "shop"}"#);
+    let map = symbols_of_scripts::map();
+    write("app.js.map", map.as_bytes());
+    let run = async |line: &[&str]| symbols(&server.url, &token, line).await;
+    run(&["upload", path]).await.expect(
+        0,
+        &["uploaded", "app.js.map", "shop.map: not a symbol file"],
+    );
+    run(&["check", path]).await.expect(0, &["complete"]);
+
+    let damages: [(&str, Vec<u8>, &str); 4] = [
+        (
+            "libpay.so",
+            damaged_library(folder.path()),
+            "declares more than it can contain",
+        ),
+        (
+            "cut.js.map",
+            map.as_bytes()[..map.len() - 30].to_vec(),
+            "the file is damaged",
+        ),
+        (
+            "names.js.map",
+            map.replace("\"names\"", "names").into_bytes(),
+            "the file is damaged",
+        ),
+        (
+            "libcut.sym",
+            b"MODULE Linux x86_64 shop\n".to_vec(),
+            "damaged",
+        ),
+    ];
+    for (name, content, reason) in damages {
+        write(name, &content);
+        let dry = symbols("", "", &["upload", "--dry-run", path]).await;
+        dry.expect(1, &["refused", name, reason, "would upload"]);
+        run(&["check", path]).await.expect(1, &[name, reason]);
+        let uploaded = run(&["upload", path]).await;
+        uploaded.expect(1, &["refused", name, reason, "known"]);
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    run(&["upload", path]).await.expect(0, &["known"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -81,12 +81,12 @@ pub(super) async fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn check_files(server: &Server, args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let local = find(&args.paths)?;
+    let local = find(&args.paths).await?;
     let mut out = stdout().lock();
     let mut rows = Vec::new();
     let (mut missing, mut without_lines) = (0_u32, 0_u32);
     let mut is_complete = true;
-    for useless in local.useless.iter().filter(|useless| useless.is_named) {
+    for useless in local.useless.iter().filter(|useless| useless.is_fault) {
         is_complete = false;
         writeln!(out, "{}: {}", useless.path.display(), useless.reason)?;
     }

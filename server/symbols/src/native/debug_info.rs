@@ -116,6 +116,32 @@ impl Shared {
     }
 }
 
+/// The sections that are read to name functions and lines.
+const READ: [SectionId; 11] = [
+    SectionId::DebugAbbrev,
+    SectionId::DebugAddr,
+    SectionId::DebugInfo,
+    SectionId::DebugLine,
+    SectionId::DebugLineStr,
+    SectionId::DebugLoc,
+    SectionId::DebugRanges,
+    SectionId::DebugRngLists,
+    SectionId::DebugStr,
+    SectionId::DebugStrOffsets,
+    SectionId::DebugTypes,
+];
+
+/// Returns the name of a section that is in an ELF file, but cannot be read.
+pub(super) fn unreadable_section(object: &Object<'_>) -> Option<&'static str> {
+    let Object::Elf(elf) = object else {
+        return None;
+    };
+    let names = READ.map(|section| section.name().trim_start_matches('.'));
+    names
+        .into_iter()
+        .find(|name| elf.raw_section(name).is_some() && elf.section(name).is_none())
+}
+
 /// Returns the number of compilation units, and of those that have their functions and lines in other files.
 fn count_units<'d>(elf: &impl Dwarf<'d>) -> Option<(usize, usize)> {
     let section = |section: SectionId| elf.section(section.name().trim_start_matches('.'));

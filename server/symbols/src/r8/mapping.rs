@@ -7,6 +7,7 @@ use proguard::{LineMapping, ProguardRecord};
 use serde::Deserialize;
 
 use super::tables::{LineRange, Lines, Note, Written};
+use crate::words::TextWriter;
 
 pub(super) fn read(data: &[u8]) -> Written {
     let mut reader = Reader::default();
@@ -69,7 +70,7 @@ struct Reader<'d> {
     classes: BTreeMap<&'d str, Class<'d>>,
     files: BTreeMap<&'d str, Cow<'d, str>>,
     signatures: HashMap<Method<'d>, u32>,
-    texts: HashMap<Cow<'d, str>, u32>,
+    texts: TextWriter<'d>,
     /// The obfuscated name of the class whose lines follow.
     class: Option<&'d str>,
     /// The obfuscated name of the method that the last line was about.
@@ -240,16 +241,7 @@ impl<'d> Reader<'d> {
 
     /// Returns the place of a text in the file.
     fn text(&mut self, text: Cow<'d, str>) -> u32 {
-        if let Some(place) = self.texts.get(&text) {
-            return *place;
-        }
-        let texts = &mut self.written.texts;
-        let place = u32::try_from(texts.len()).unwrap_or(u32::MAX);
-        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        texts.extend(length.to_le_bytes());
-        texts.extend(text.as_bytes());
-        self.texts.insert(text, place);
-        place
+        self.texts.add(text)
     }
 
     fn name(&mut self, name: &'d str) -> u32 {
@@ -274,6 +266,7 @@ impl<'d> Reader<'d> {
             let row = [self.name(class), self.text(file)];
             self.written.files.extend(row);
         }
+        self.written.texts = self.texts.into_bytes();
         self.written
     }
 
