@@ -134,6 +134,11 @@ pub fn inspect(data: &[u8]) -> Result<Vec<Found>, Unusable> {
         FileFormat::Unknown if source_map::is_source_map(data) => {
             vec![source_map::inspect(data)?]
         }
+        FileFormat::Unknown if r8::is_meant_as_mapping(data) => {
+            return Err(Unusable::Damaged(
+                "it has the header of a mapping of R8, but no class follows".to_owned(),
+            ));
+        }
         FileFormat::SourceBundle => source_map::inspect_bundle(data)?,
         FileFormat::PortablePdb => return Err(Unusable::Portable),
         FileFormat::Unknown => return Err(Unusable::UnknownFormat),

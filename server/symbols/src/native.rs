@@ -99,22 +99,36 @@ fn inspect_object(index: u32, object: &Object<'_>) -> Result<Found, Unusable> {
     })
 }
 
-/// The debug id first, which tools show; then the id in the form of the linker.
+/// The id first that the tools of the platform print and that devices send: the build id of ELF and WebAssembly, else the debug id.
 fn ids_of(object: &Object<'_>) -> Vec<String> {
+    let format = object.file_format();
+    let code_id = object.code_id();
+    let mut build_ids = Vec::new();
+    if let Some(id) = &code_id {
+        build_ids.push(id.to_string());
+        build_ids.extend(without_length(id).filter(|_| format == FileFormat::Wasm));
+    }
     let debug_id = object.debug_id();
-    let mut texts = Vec::new();
+    let mut debug_ids = Vec::new();
     if !debug_id.is_nil() {
         // Windows counts how often a PDB was linked. Some tools always write that number, others only if it is not 0.
-        texts.push(debug_id.to_string());
-        texts.push(debug_id.breakpad().to_string());
+        debug_ids.push(debug_id.to_string());
+        debug_ids.push(debug_id.breakpad().to_string());
     }
-    if let Some(id) = object.code_id() {
-        texts.push(id.to_string());
-        texts.extend(without_length(&id).filter(|_| object.file_format() == FileFormat::Wasm));
-    }
+    // A Breakpad file of Windows has the time and the size of the program instead of a build id.
+    let has_build_id = match format {
+        FileFormat::Elf | FileFormat::Wasm => true,
+        FileFormat::Breakpad => code_id.is_some_and(|id| id.as_str().len() >= 32),
+        _ => false,
+    };
+    let texts = match has_build_id {
+        true => [build_ids, debug_ids],
+        false => [debug_ids, build_ids],
+    };
     let mut known = BTreeSet::new();
     texts
         .iter()
+        .flatten()
         .filter_map(|text| SymbolId::parse(text))
         .filter(|id| known.insert(id.clone()))
         .map(|id| id.as_str().to_owned())
@@ -214,6 +228,7 @@ pub(crate) fn lookup(symbols: &SymCache<'_>, offset: u64) -> Vec<Location> {
                 file,
                 line: location.line(),
                 origin: Origin::Inlined,
+                alternative: 0,
             }
         })
         // The name may be in a file that is not here.

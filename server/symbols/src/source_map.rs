@@ -250,6 +250,7 @@ pub(crate) fn lookup(
         file: original.file.to_owned(),
         line: original.line.saturating_add(1),
         origin: Origin::Called,
+        alternative: 0,
     })
 }
 

@@ -395,11 +395,7 @@ PUBLIC 2000 0 refund
 ";
     let found = inspect(file.as_bytes()).unwrap();
     assert!(found[0].contents.lines && found[0].warnings.is_empty());
-    assert!(
-        found[0]
-            .ids
-            .contains(&"d22d2e49c33cca069c494eef1533a381f1c3bcc0".to_owned())
-    );
+    assert_eq!(found[0].ids[0], "d22d2e49c33cca069c494eef1533a381f1c3bcc0");
     let mut converted = Vec::new();
     convert(file.as_bytes(), 0, &mut converted).unwrap();
     let lookup = LookupFile::from_bytes(&converted, LookupKind::Native).unwrap();

@@ -207,7 +207,7 @@ pub(crate) fn build_program(folder: &Path) -> Shop {
     let found = unjank_symbols::inspect(&file).unwrap();
     Shop {
         file,
-        build_id: found[0].ids.last().unwrap().clone(),
+        build_id: found[0].ids[0].clone(),
         offset_of_stall: output.split(' ').next().unwrap().parse().unwrap(),
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
@@ -12,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::server::{Server, batch};
-use crate::symbols::{MAP_ID, mapping};
+use crate::symbols::{MAP_ID, build_program, janks, mapping};
 use crate::symbols_of_scripts;
 use crate::wait;
 
@@ -362,4 +363,88 @@ async fn uploads_survive_connections_that_break() {
     let uploaded = symbols(&url, &token, &["upload", path.to_str().unwrap()]).await;
     uploaded.expect(0, &["uploaded"]);
     assert_eq!(cuts.load(Ordering::Relaxed), 0, "not all cuts were made");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_build_has_one_id_everywhere_and_is_found_by_any_form() {
+    let (server, token) = server_with_token().await;
+    let folder = tempfile::tempdir().unwrap();
+    let shop = build_program(folder.path());
+    let notes = std::process::Command::new("readelf")
+        .arg("-n")
+        .arg(folder.path().join("shop"))
+        .output()
+        .unwrap();
+    let id = shop.build_id.as_str();
+    assert!(String::from_utf8(notes.stdout).unwrap().contains(id));
+    let path = folder.path().join("shop");
+    let path = path.to_str().unwrap();
+    let run = async |line: &[&str]| symbols(&server.url, &token, line).await;
+
+    let stack = json!([{"module": "shop", "build_id": id, "offset": shop.offset_of_stall}]);
+    let viewer = server.token("viewer --project default").await;
+    server.send(&janks(&stack)).await;
+    let missing = "SELECT missing[1] FROM stacks_symbolicated FINAL";
+    server.answers(missing, id).await;
+    run(&["check", path]).await.expect(1, &["missing", id]);
+    symbols("", "", &["upload", "--dry-run", path])
+        .await
+        .expect(0, &[id]);
+    run(&["upload", path]).await.expect(0, &["uploaded", id]);
+    run(&["check", path]).await.expect(0, &["complete", id]);
+    run(&["list"]).await.expect(0, &[id]);
+    let guid = unjank_symbols::inspect(&shop.file).unwrap()[0].ids[1].clone();
+    assert_ne!(guid, id);
+    for form in [id, &guid, &guid.to_uppercase()] {
+        let path = format!("/api/v1/projects/default/symbols/files?symbol_id={form}");
+        let found = server.call(&viewer, Method::GET, &path, None).await.body;
+        assert_eq!(found["files"][0]["builds"][0]["id"], id, "{found}");
+    }
+    // A device that sends the other form finds the file, too.
+    let stack = json!([{"module": "shop", "build_id": guid, "offset": shop.offset_of_stall}]);
+    server.send(&janks(&stack)).await;
+    let readable =
+        "SELECT count() FROM stacks_symbolicated FINAL WHERE `frames.function`[-1] = 'shop::stall'";
+    server.answers(readable, "2").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_the_linker_stripped_is_told_what_works() {
+    let (server, token) = server_with_token().await;
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("shop.rs");
+    std::fs::write(&source, "fn main() {}").unwrap();
+    let build = |name: &str, option: &str| {
+        let built = std::process::Command::new("rustc")
+            .args(["-O", "-g", option, "-Clink-arg=-Wl,--build-id=sha1", "-o"])
+            .args([&folder.path().join(name), &source])
+            .status()
+            .unwrap();
+        assert!(built.success());
+        folder.path().join(name).to_str().unwrap().to_owned()
+    };
+    let run = async |line: &[&str]| symbols(&server.url, &token, line).await;
+    let stripped = build("stripped", "-Cstrip=symbols");
+    let advice = [
+        "without `strip` in the profile",
+        "`strip -o`",
+        "another build id",
+    ];
+    let uploaded = run(&["upload", &stripped]).await;
+    uploaded.expect(1, &["stripped: no names in it"]);
+    uploaded.expect(1, &advice);
+    // The file of a second build does not help the first one, and the command says why.
+    let whole = build("whole", "-Cstrip=none");
+    run(&["upload", &whole]).await.expect(0, &["uploaded"]);
+    run(&["check", &stripped]).await.expect(1, &advice);
+    let copy = folder.path().join("copy");
+    let copied = std::process::Command::new("strip")
+        .arg("-o")
+        .args([&copy, &folder.path().join("whole")])
+        .status()
+        .unwrap();
+    assert!(copied.success());
+    run(&["check", copy.to_str().unwrap()])
+        .await
+        .expect(0, &["complete"]);
 }

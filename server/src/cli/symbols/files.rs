@@ -83,13 +83,12 @@ impl SymbolFile {
     }
 
     /// Why the file is unusable, although it was parsed.
-    pub(super) fn reason_to_skip(&self) -> Option<&'static str> {
+    pub(super) fn reason_to_skip(&self) -> Option<String> {
         if self.found.iter().all(|found| found.is_id_computed) {
-            Some("no build id, so no frame can find it. Link with `-Wl,--build-id=sha1`")
+            Some("no build id, so no frame can find it. Link with `-Wl,--build-id=sha1`".to_owned())
         } else if !self.has_functions() {
-            Some(
-                "stripped: no names in it. Upload the file from before `strip`, or its separate debug file",
-            )
+            let advice: Vec<&str> = self.warnings().into_iter().collect();
+            Some(format!("stripped: no names in it. {}", advice.join(". ")))
         } else {
             None
         }

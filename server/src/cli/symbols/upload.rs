@@ -197,7 +197,7 @@ fn fault(file: &SymbolFile, require_lines: bool) -> Option<Fault> {
     if let Some(reason) = file.reason_to_skip() {
         return Some(Fault {
             word: "skipped ",
-            reason: reason.to_owned(),
+            reason,
             is_final: false,
         });
     }
