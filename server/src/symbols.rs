@@ -4,6 +4,7 @@
 //! ([`Parser`]), and stores it ([`SymbolStore`]) and the ids of its builds (the control database). [`Symbolicator`] turns frames into
 //! functions and lines, with lookup files that it keeps on disk and maps into memory ([`Lookups`]).
 
+mod alternatives;
 mod assemblies;
 mod joining;
 mod lookups;

@@ -37,7 +37,8 @@ enum Origin {
     Called,
     /// The compiler inlined the function into that of the next frame.
     Inlined,
-    /// A symbol file names several functions for the reported frame; this is one of them.
+    /// A symbol file names several functions or lines for the reported frame, of which one ran. The frame names all of the functions; its
+    /// file and line are empty if they differ.
     Ambiguous,
 }
 

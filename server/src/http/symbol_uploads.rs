@@ -20,7 +20,7 @@ use flate2::read::GzDecoder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
-use unjank_symbols::SymbolId;
+use unjank_symbols::{Format, SymbolId};
 
 use super::problem::{Detail, Problem};
 use super::roles::Uploader;
@@ -222,8 +222,8 @@ pub(super) fn dif(file: &SymbolFile) -> Value {
     let text = |of: fn(&Build) -> &str| first.map(of).unwrap_or_default();
     json!({
         "id": file.id,
-        "uuid": dashed(text(|build| &build.symbol_id)),
-        "debugId": dashed(text(|build| &build.symbol_id)),
+        "uuid": first.map(debug_id).unwrap_or_default(),
+        "debugId": first.map(debug_id).unwrap_or_default(),
         "cpuName": text(|build| &build.arch),
         "objectName": file.name,
         "symbolType": text(|build| &build.format),
@@ -233,6 +233,17 @@ pub(super) fn dif(file: &SymbolFile) -> Value {
         "headers": {},
         "data": {},
     })
+}
+
+/// The id in the form that tools of Sentry compute. That of ELF is the start of the build id, as a GUID of Windows.
+fn debug_id(build: &Build) -> String {
+    let id = &build.symbol_id;
+    if build.format != Format::Elf.as_str() {
+        return dashed(id);
+    }
+    let start: String = id.chars().chain(std::iter::repeat('0')).take(32).collect();
+    let guid = uuid::Uuid::try_parse(&start).map(|guid| uuid::Uuid::from_bytes(guid.to_bytes_le()));
+    guid.map_or_else(|_| id.clone(), |guid| guid.hyphenated().to_string())
 }
 
 /// Debug ids as tools write them: a UUID, then the rest.

@@ -1,9 +1,11 @@
-//! Demangles symbols: Rust (legacy and v0) and Itanium C++.
+//! Demangles symbols: Rust (legacy and v0), Itanium C++ and Kotlin/Native.
 //!
 //! Symbols come from devices and are untrusted: the length of both symbol and result is bounded.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
+
+use unjank_symbols::kotlin_native;
 
 /// Longer symbols are not demangled. The wire format limits strings to 1 KiB.
 const MAX_SYMBOL_BYTES: usize = 2048;
@@ -14,6 +16,12 @@ const MAX_NAME_BYTES: usize = 4096;
 /// differs between builds, and without parameters.
 #[must_use]
 pub fn readable_function(function: &str) -> Cow<'_, str> {
+    if let Some((class, function)) = kotlin_native(function) {
+        return match class {
+            "" => Cow::Borrowed(function),
+            class => Cow::Owned(format!("{class}.{function}")),
+        };
+    }
     demangle(function).map_or(Cow::Borrowed(function), Cow::Owned)
 }
 
@@ -82,6 +90,21 @@ mod tests {
         ];
         for (symbol, name) in readable {
             assert_eq!(demangle(symbol).as_deref(), Some(name), "{symbol}");
+        }
+    }
+
+    #[test]
+    fn symbols_of_kotlin_native_have_class_and_function() {
+        let readable = [
+            (
+                "kfun:com.example.Cart#pay(kotlin.Int){}kotlin.Boolean",
+                "com.example.Cart.pay",
+            ),
+            ("kfun:com.example#main(){}", "com.example.main"),
+            ("kfun:#main(){}", "main"),
+        ];
+        for (symbol, name) in readable {
+            assert_eq!(readable_function(symbol), name, "{symbol}");
         }
     }
 

@@ -20,7 +20,7 @@ use self::sections::Sections;
 #[error(
     "no line of the input is a stack frame{}. Supported are stacks of the JVM (`at com.example.Cart.pay(Cart.kt:42)`), \
      Android tombstones (`#00 pc 0004f9a8 /system/lib64/libc.so (read+8)`), gdb, lldb, Rust backtraces, iOS crash \
-     reports, Dart (`#0 Cart.pay (package:shop/cart.dart:42:7)`) and JavaScript (V8, Hermes, JavaScriptCore)",
+     reports, Kotlin/Native, Dart (`#0 Cart.pay (package:shop/cart.dart:42:7)`) and JavaScript (V8, Hermes, JavaScriptCore)",
     .first.as_ref().map(|first| format!(" ({lines} lines; the first is {first:?})")).unwrap_or_default()
 )]
 pub struct ParseError {
@@ -57,7 +57,8 @@ pub fn parse_text(text: &str) -> Result<Vec<Frame<'_>>, ParseError> {
 fn frame(line: &str) -> Option<Frame<'_>> {
     if let Some(rest) = line.strip_prefix("at ") {
         let rest = rest.trim_start();
-        return javascript::v8(rest)
+        return apple::frame(rest)
+            .or_else(|| javascript::v8(rest))
             .or_else(|| jvm::frame(rest))
             .or_else(|| javascript::bare(rest));
     }

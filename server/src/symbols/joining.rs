@@ -160,7 +160,9 @@ impl Joiner {
 
 fn parsed<T>(result: Result<T, ParserError>) -> Result<T, JoinError> {
     result.map_err(|error| match error {
-        ParserError::Refused(reason) => JoinError::Refused(reason),
+        ParserError::Refused(reason) | ParserError::Unsuitable(reason) => {
+            JoinError::Refused(reason)
+        }
         error @ ParserError::Io(_) => error.into(),
     })
 }

@@ -64,13 +64,17 @@ enum Answer {
     Found(Vec<Found>),
     Converted,
     Refused(String),
+    Unsuitable(String),
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ParserError {
-    /// The file is unusable. The text explains the reason to the uploader.
+    /// The file is a symbol file that cannot be read. The text explains the reason to the uploader.
     #[error("{0}")]
     Refused(String),
+    /// The file is no symbol file, or no frame can find it. The text says what to do.
+    #[error("{0}")]
+    Unsuitable(String),
     #[error("cannot run the parser of symbol files: {0}")]
     Io(#[from] std::io::Error),
 }
@@ -101,6 +105,7 @@ impl Parser {
         match self.ask(&arguments).await? {
             Answer::Found(found) => Ok(found),
             Answer::Refused(reason) => Err(ParserError::Refused(reason)),
+            Answer::Unsuitable(reason) => Err(ParserError::Unsuitable(reason)),
             Answer::Converted => Err(wrong_answer().into()),
         }
     }
@@ -122,7 +127,9 @@ impl Parser {
         arguments.extend(shared.map(Path::as_os_str));
         match self.ask(&arguments).await? {
             Answer::Converted => Ok(()),
-            Answer::Refused(reason) => Err(ParserError::Refused(reason)),
+            Answer::Refused(reason) | Answer::Unsuitable(reason) => {
+                Err(ParserError::Refused(reason))
+            }
             Answer::Found(_) => Err(wrong_answer().into()),
         }
     }
@@ -172,10 +179,19 @@ impl Parser {
         let refused = |reason: String| ParserError::Refused(reason);
         match status.signal().map(Signal::from_named_raw) {
             Some(Some(Signal::XCPU)) => self.too_slow(),
-            _ if message.contains("memory allocation of") => refused(format!(
-                "parsing the file takes more than {} MiB of memory: raise --symbols-parser-memory-bytes, or split the file",
-                self.max_memory_bytes >> 20
-            )),
+            _ if let Some(bytes) = failed_allocation(message) => {
+                let most = self.max_memory_bytes >> 20;
+                refused(match bytes > self.max_memory_bytes {
+                    // One table of a file is never larger than everything that parsing the file may use.
+                    true => format!(
+                        "the file is damaged: it declares a part of {} MiB, and parsing may use {most} MiB of memory",
+                        bytes >> 20
+                    ),
+                    false => format!(
+                        "parsing the file takes more than {most} MiB of memory: raise --symbols-parser-memory-bytes, or split the file"
+                    ),
+                })
+            }
             Some(Some(Signal::XFSZ)) => refused("the file is too large to be converted".to_owned()),
             Some(Some(Signal::KILL)) => refused(
                 "the system ended the parser, which happens when the machine has no memory left: upload the file again later"
@@ -196,6 +212,12 @@ impl Parser {
             self.max_time.as_secs()
         ))
     }
+}
+
+/// Returns the size of the allocation for which there was no memory, from the message of the process.
+fn failed_allocation(message: &str) -> Option<u64> {
+    let (_, rest) = message.split_once("memory allocation of ")?;
+    rest.split(' ').next()?.parse().ok()
 }
 
 /// Reads the start of a pipe.
@@ -220,6 +242,7 @@ pub fn run(request: &ParserRequest, out: &mut dyn Write) -> std::io::Result<()> 
         ParserRequest::Inspect { file } => match unjank_symbols::map_file(file) {
             Ok(data) => match inspect(&data) {
                 Ok(found) => Answer::Found(found),
+                Err(error) if error.is_unsuitable() => Answer::Unsuitable(error.to_string()),
                 Err(error) => Answer::Refused(error.to_string()),
             },
             Err(error) => Answer::Refused(error.to_string()),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use unjank_protocol::Frame;
 use unjank_symbols::{JavaFrame, Location, LookupFile, LookupKind, Origin, SymbolId};
 
+use super::alternatives::one_of;
 use super::lookups::{LookupError, Lookups};
 use crate::stacks::SymbolNeed;
 
@@ -219,8 +220,10 @@ impl ReadableStack {
     }
 
     fn locate(&mut self, reported: &Frame<'static>, locations: Vec<Location>) {
-        for location in locations {
-            self.push(reported, location);
+        for alternatives in locations.chunk_by(|_, next| next.alternative > 0) {
+            if let Some(location) = one_of(alternatives) {
+                self.push(reported, location);
+            }
         }
     }
 

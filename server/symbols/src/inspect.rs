@@ -101,8 +101,27 @@ pub enum Unusable {
     Empty,
     #[error("the file contains more than {0} builds")]
     TooMany(usize),
+    #[error(
+        "the {0} has no debug id. Run `sentry-cli sourcemaps inject` on the folder before the upload"
+    )]
+    NoDebugId(&'static str),
     #[error("{0}")]
     SourceMaps(String),
+}
+
+impl Unusable {
+    /// Whether the file is no symbol file, or one that no frame can find. Any other file is damaged or too large.
+    #[must_use]
+    pub fn is_unsuitable(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownFormat
+                | Self::NoId(_)
+                | Self::NoDebugId(_)
+                | Self::Package
+                | Self::Portable
+        )
+    }
 }
 
 /// The maximum number of builds in one file. Large web apps have some hundred scripts.
@@ -114,6 +133,11 @@ pub fn inspect(data: &[u8]) -> Result<Vec<Found>, Unusable> {
         FileFormat::Unknown if r8::is_mapping(data) => vec![r8::inspect(data)],
         FileFormat::Unknown if source_map::is_source_map(data) => {
             vec![source_map::inspect(data)?]
+        }
+        FileFormat::Unknown if r8::is_meant_as_mapping(data) => {
+            return Err(Unusable::Damaged(
+                "it has the header of a mapping of R8, but no class follows".to_owned(),
+            ));
         }
         FileFormat::SourceBundle => source_map::inspect_bundle(data)?,
         FileFormat::PortablePdb => return Err(Unusable::Portable),

@@ -16,15 +16,17 @@ mod native;
 mod r8;
 mod seal;
 mod source_map;
+mod words;
 
 pub use self::convert::{ConvertError, convert, convert_with};
 pub use self::id::SymbolId;
 pub use self::inspect::{Contents, Format, Found, Unusable, inspect};
 pub use self::lookup::{JavaFrame, LookupFile, LookupKind, NotALookupFile, map_file};
+pub use self::names::kotlin_native;
 pub use self::r8::{SOURCE_FILE_PREFIX, map_id_of};
 
 /// The version of the files that [`convert()`] writes. It changes when their form changes, so that older files are written again.
-pub const LOOKUP_VERSION: u32 = 3;
+pub const LOOKUP_VERSION: u32 = 4;
 
 /// The maximum number of functions that one frame stands for. Real code inlines a dozen levels; a made-up file could name millions.
 const MAX_LOCATIONS: usize = 64;
@@ -41,6 +43,8 @@ pub struct Location {
     /// The line from 1; 0 if unknown.
     pub line: u32,
     pub origin: Origin,
+    /// Of functions of which only one ran: how many are before this one. 0 for all others.
+    pub alternative: u16,
 }
 
 /// How a location follows from a frame.

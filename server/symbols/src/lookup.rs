@@ -3,12 +3,12 @@ use std::io;
 use std::path::Path;
 
 use memmap2::{Mmap, MmapMut};
-use symbolic::sourcemapcache::SourceMapCache;
 use symbolic::symcache::SymCache;
 
 use crate::r8::{self, Tables};
 use crate::seal::{self, SEAL_BYTES};
-use crate::{Format, Location, native, source_map};
+use crate::source_map::{self, Places};
+use crate::{Format, Location, native};
 
 /// What a lookup file answers for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,9 +124,9 @@ impl LookupFile {
                 Ok(_) => Err(NotALookupFile("it is older".to_owned())),
                 Err(error) => Err(refuse(&error)),
             },
-            LookupKind::JavaScript => SourceMapCache::parse(self.content())
+            LookupKind::JavaScript => Places::read(self.content())
                 .map(drop)
-                .map_err(|error| refuse(&error)),
+                .ok_or_else(|| NotALookupFile("its places are damaged".to_owned())),
         }
     }
 
@@ -153,12 +153,13 @@ impl LookupFile {
         }
     }
 
-    /// Returns the location of a place in a script, line and column from 1. `minified` is the function's name on the device.
+    /// Returns the location of a place in a script, line and column from 1. `reported` is the function's name on the device, which stays
+    /// if the file does not name the function.
     #[must_use]
-    pub fn java_script(&self, line: u32, column: u32, minified: &str) -> Option<Location> {
-        match (self.kind, SourceMapCache::parse(self.content())) {
-            (LookupKind::JavaScript, Ok(cache)) => {
-                source_map::lookup(&cache, line, column, minified)
+    pub fn java_script(&self, line: u32, column: u32, reported: &str) -> Option<Location> {
+        match (self.kind, Places::read(self.content())) {
+            (LookupKind::JavaScript, Some(places)) => {
+                source_map::lookup(&places, line, column, reported)
             }
             _ => None,
         }

@@ -2,6 +2,7 @@
 
 mod one_name;
 mod rust_module;
+mod rust_types;
 
 use std::borrow::Cow;
 
@@ -25,8 +26,11 @@ pub(crate) struct Readable {
 /// are the same function too.
 pub(crate) fn readable(name: &Name<'_>) -> Readable {
     let symbol = without_clones(name.as_str());
-    if let Some(kotlin) = kotlin_native(symbol) {
-        return kotlin;
+    if let Some((class, function)) = kotlin_native(symbol) {
+        return Readable {
+            class: class.to_owned(),
+            function: function.to_owned(),
+        };
     }
     let name = Name::new(symbol, name.mangling(), name.language());
     let mut function = if symbol.len() > MAX_SYMBOL_BYTES {
@@ -39,6 +43,24 @@ pub(crate) fn readable(name: &Name<'_>) -> Readable {
         class: String::new(),
         function,
     }
+}
+
+/// Returns the class and the function of a symbol of Kotlin/Native, or `None` if it is of another language.
+#[must_use]
+pub fn kotlin_native(symbol: &str) -> Option<(&str, &str)> {
+    // `kfun:com.example.Cart#pay(kotlin.Int){}kotlin.Boolean` → `com.example.Cart` and `pay`: the compiler writes `kfun:`, the package and
+    // classes, `#`, the function, its parameters, its type parameters in `{}`, and the type.
+    let signature = symbol
+        .strip_prefix("kfun:")
+        .or_else(|| symbol.strip_prefix("_kfun:"))?;
+    // Functions that other modules cannot call end with this.
+    let signature = signature.strip_suffix("#internal").unwrap_or(signature);
+    let end = signature.find(['(', '{']).unwrap_or(signature.len());
+    let name = signature.get(..end)?;
+    let (class, function) = (name.rsplit_once('#'))
+        .or_else(|| name.rsplit_once('.'))
+        .unwrap_or(("", name));
+    Some((class.trim_end_matches('.'), function))
 }
 
 /// Completes the name of a Rust function with the module that its source file tells, if the name has no path.
@@ -65,7 +87,12 @@ fn function_of(name: &Name<'_>) -> String {
         return demangled.into_owned();
     }
     match name.detect_language() {
-        Language::Rust => one_name(&demangled, Syntax::Rust),
+        Language::Rust => {
+            let function = one_name(&demangled, Syntax::Rust);
+            let provided = rust_types::is_provided_method(symbol);
+            let by_trait = provided.then(|| rust_types::without_type(&function));
+            by_trait.flatten().unwrap_or(function)
+        }
         Language::Swift => {
             if let Some(function) = demangled.strip_prefix("specialized ") {
                 demangled = Cow::Owned(function.to_owned());
@@ -96,26 +123,6 @@ fn without_type(function: &str) -> String {
         }
         _ => function.to_owned(),
     }
-}
-
-/// `kfun:com.example.Cart#pay(kotlin.Int){}kotlin.Boolean` → `com.example.Cart` and `pay`.
-///
-/// The compiler writes `kfun:`, the package and classes, `#`, the function, its parameters, its type parameters in `{}`, and the type.
-fn kotlin_native(symbol: &str) -> Option<Readable> {
-    let signature = symbol
-        .strip_prefix("kfun:")
-        .or_else(|| symbol.strip_prefix("_kfun:"))?;
-    // Functions that other modules cannot call end with this.
-    let signature = signature.strip_suffix("#internal").unwrap_or(signature);
-    let end = signature.find(['(', '{']).unwrap_or(signature.len());
-    let name = signature.get(..end)?;
-    let (class, function) = (name.rsplit_once('#'))
-        .or_else(|| name.rsplit_once('.'))
-        .unwrap_or(("", name));
-    Some(Readable {
-        class: class.trim_end_matches('.').to_owned(),
-        function: function.to_owned(),
-    })
 }
 
 #[cfg(test)]

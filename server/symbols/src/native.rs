@@ -1,26 +1,43 @@
 //! Native code: addresses to functions.
 
 mod debug_info;
+mod lines;
 mod shared;
 
 use std::collections::BTreeSet;
 use std::io::Write;
 
 use symbolic::common::CodeId;
-use symbolic::debuginfo::dwarf::DwarfDebugSession;
+use symbolic::debuginfo::dwarf::{Dwarf, DwarfDebugSession};
 use symbolic::debuginfo::elf::ElfObject;
-use symbolic::debuginfo::{Archive, FileFormat, Object, Symbol};
+use symbolic::debuginfo::{
+    Archive, FileFormat, Object, ObjectError, ObjectLike, ParseObjectOptions, Symbol,
+};
 use symbolic::symcache::{SymCache, SymCacheConverter};
 
 use self::debug_info::DebugInfo;
+use self::lines::Lines;
 use crate::convert::ConvertError;
 use crate::inspect::{MAX_FOUND, Unusable, causes};
 use crate::names::{readable, with_module};
 use crate::{Contents, Format, Found, Location, MAX_LOCATIONS, Origin, SymbolId};
 
+/// The maximum size of a section of an ELF file after decompression. Those of browsers have about one GiB.
+const MAX_SECTION_BYTES: usize = 2 << 30;
+/// zlib compresses a byte to a thousandth of one at most. The limit holds for zstd, too, whose sections of zeros can be smaller still.
+const MAX_INFLATION: usize = 1_100;
+
+/// Parses a file. Limits the size that a section declares, because the parser reserves the memory for it.
+fn parse(data: &[u8]) -> Result<Archive<'_>, ObjectError> {
+    let mut options = ParseObjectOptions::default();
+    let most = data.len().saturating_mul(MAX_INFLATION);
+    options.max_decompressed_section_size = Some(most.min(MAX_SECTION_BYTES));
+    Archive::parse_with_opts(data, options)
+}
+
 pub(crate) fn inspect(data: &[u8]) -> Result<Vec<Found>, Unusable> {
     let damaged = |error: &dyn std::error::Error| Unusable::Damaged(causes(error));
-    let archive = Archive::parse(data).map_err(|error| damaged(&error))?;
+    let archive = parse(data).map_err(|error| damaged(&error))?;
     if archive.object_count() > MAX_FOUND {
         return Err(Unusable::TooMany(MAX_FOUND));
     }
@@ -45,6 +62,11 @@ fn inspect_object(index: u32, object: &Object<'_>) -> Result<Found, Unusable> {
     if object.is_malformed() {
         return Err(Unusable::Damaged(format!(
             "{name} ends early or refers to bytes outside of it"
+        )));
+    }
+    if let Some(section) = debug_info::unreadable_section(object) {
+        return Err(Unusable::Damaged(format!(
+            "its section .{section} cannot be decompressed, or declares more than it can contain"
         )));
     }
     let debug_info = DebugInfo::of(object);
@@ -77,22 +99,36 @@ fn inspect_object(index: u32, object: &Object<'_>) -> Result<Found, Unusable> {
     })
 }
 
-/// The debug id first, which tools show; then the id in the form of the linker.
+/// The id first that the tools of the platform print and that devices send: the build id of ELF and WebAssembly, else the debug id.
 fn ids_of(object: &Object<'_>) -> Vec<String> {
+    let format = object.file_format();
+    let code_id = object.code_id();
+    let mut build_ids = Vec::new();
+    if let Some(id) = &code_id {
+        build_ids.push(id.to_string());
+        build_ids.extend(without_length(id).filter(|_| format == FileFormat::Wasm));
+    }
     let debug_id = object.debug_id();
-    let mut texts = Vec::new();
+    let mut debug_ids = Vec::new();
     if !debug_id.is_nil() {
         // Windows counts how often a PDB was linked. Some tools always write that number, others only if it is not 0.
-        texts.push(debug_id.to_string());
-        texts.push(debug_id.breakpad().to_string());
+        debug_ids.push(debug_id.to_string());
+        debug_ids.push(debug_id.breakpad().to_string());
     }
-    if let Some(id) = object.code_id() {
-        texts.push(id.to_string());
-        texts.extend(without_length(&id).filter(|_| object.file_format() == FileFormat::Wasm));
-    }
+    // A Breakpad file of Windows has the time and the size of the program instead of a build id.
+    let has_build_id = match format {
+        FileFormat::Elf | FileFormat::Wasm => true,
+        FileFormat::Breakpad => code_id.is_some_and(|id| id.as_str().len() >= 32),
+        _ => false,
+    };
+    let texts = match has_build_id {
+        true => [build_ids, debug_ids],
+        false => [debug_ids, build_ids],
+    };
     let mut known = BTreeSet::new();
     texts
         .iter()
+        .flatten()
         .filter_map(|text| SymbolId::parse(text))
         .filter(|id| known.insert(id.clone()))
         .map(|id| id.as_str().to_owned())
@@ -113,7 +149,7 @@ pub(crate) fn convert(
     shared: Option<&[u8]>,
     out: &mut dyn Write,
 ) -> Result<(), ConvertError> {
-    let archive = Archive::parse(data).map_err(|error| ConvertError::damaged(&error))?;
+    let archive = parse(data).map_err(|error| ConvertError::damaged(&error))?;
     let object = archive
         .object_by_index(index as usize)
         .map_err(|error| ConvertError::damaged(&error))?
@@ -128,8 +164,13 @@ pub(crate) fn convert(
     let mut converter = SymCacheConverter::new();
     match (&object, shared) {
         (Object::Elf(program), Some(shared)) => {
-            process_joined(&mut converter, program, shared)?;
+            let shared = ElfObject::parse(shared).map_err(|error| ConvertError::damaged(&error))?;
+            let joined =
+                shared::join(program, &shared).map_err(|error| ConvertError::damaged(&error))?;
+            process(&mut converter, program, &joined)?;
         }
+        (Object::Elf(program), None) => process(&mut converter, program, program)?,
+        (Object::MachO(program), _) => process(&mut converter, program, program)?,
         _ => converter
             .process_object(&object)
             .map_err(|error| ConvertError::damaged(&error))?,
@@ -138,25 +179,33 @@ pub(crate) fn convert(
     Ok(())
 }
 
-/// Adds the functions and symbols of a program, a part of whose debug information is in another file.
-fn process_joined(
+/// Adds the functions, lines and symbols of a program. Its debug information may be in several files.
+fn process<'d: 'o, 'o>(
     converter: &mut SymCacheConverter<'_>,
-    program: &ElfObject<'_>,
-    shared: &[u8],
+    program: &'o impl ObjectLike<'d, 'o>,
+    debug: &impl Dwarf<'d>,
 ) -> Result<(), ConvertError> {
-    let shared = ElfObject::parse(shared).map_err(|error| ConvertError::damaged(&error))?;
-    let joined = shared::join(program, &shared).map_err(|error| ConvertError::damaged(&error))?;
+    let symbols = program.symbol_map();
     // Addresses in the image are relative to where the program is loaded.
-    let load_address = program.load_address().cast_signed();
-    let session =
-        DwarfDebugSession::parse(&joined, program.symbol_map(), load_address, program.kind())
-            .map_err(|error| ConvertError::damaged(&error))?;
+    let load_address = program.load_address();
+    let session = DwarfDebugSession::parse(
+        debug,
+        symbols.clone(),
+        load_address.cast_signed(),
+        program.kind(),
+    )
+    .map_err(|error| ConvertError::damaged(&error))?;
     converter.set_arch(program.arch());
     converter.set_debug_id(program.debug_id());
+    let mut lines = Lines::default();
     for function in session.functions() {
         let function = function.map_err(|error| ConvertError::damaged(&error))?;
+        lines.know(&function);
         converter.process_symbolic_function(&function);
     }
+    lines.find(debug, &symbols, load_address, |function| {
+        converter.process_symbolic_function(function);
+    });
     for symbol in program.symbols() {
         converter.process_symbolic_symbol(&symbol);
     }
@@ -179,6 +228,7 @@ pub(crate) fn lookup(symbols: &SymCache<'_>, offset: u64) -> Vec<Location> {
                 file,
                 line: location.line(),
                 origin: Origin::Inlined,
+                alternative: 0,
             }
         })
         // The name may be in a file that is not here.

@@ -25,6 +25,13 @@ pub fn map_id_of(file: &str) -> Option<SymbolId> {
     SymbolId::parse(file.strip_prefix(SOURCE_FILE_PREFIX)?)
 }
 
+/// Whether a file begins as mappings of R8 do, although it may be damaged.
+pub(crate) fn is_meant_as_mapping(data: &[u8]) -> bool {
+    let starts = [&b"# compiler: R8"[..], b"# pg_map_id: "];
+    let first = mapping::lines(data).next().unwrap_or_default();
+    starts.iter().any(|start| first.starts_with(start))
+}
+
 pub(crate) fn is_mapping(data: &[u8]) -> bool {
     // Mappings are text. Without this check, a class could be found in the middle of a picture.
     let start = data.get(..data.len().min(4096)).unwrap_or_default();
@@ -88,6 +95,12 @@ fn warnings(data: &[u8], has_lines: bool) -> Vec<String> {
     if is_changed(data) {
         warnings.push(
             "the mapping was changed or cut off after R8 wrote it, so names may be wrong or missing. Upload the file that the build wrote"
+                .to_owned(),
+        );
+    }
+    if mapping::has_repetitions(data) {
+        warnings.push(
+            "the mapping names functions that are inlined into each other several times, so another tool wrote it. Each of them becomes one frame"
                 .to_owned(),
         );
     }

@@ -216,3 +216,103 @@ com.example.Cart -> a.b:
         ]
     );
 }
+
+/// A mapping of one class with these places, each of them several times.
+fn repeated(places: &[(&[&str], usize)]) -> String {
+    let mut mapping = String::from("shop.Cart -> a.a:\n");
+    for (place, times) in places {
+        for line in place.repeat(*times) {
+            mapping.push_str(&format!("    {line}\n"));
+        }
+    }
+    mapping
+}
+
+#[test]
+fn repetitions_of_inlined_functions_become_one_frame_with_a_warning() {
+    let pair = [
+        "1:1:int shop.Prices.sum(int):12:12 -> a",
+        "1:1:void pay():30 -> a",
+    ];
+    let chain = [
+        "2:4:int shop.Prices.round(int):7:9 -> a",
+        "2:4:int shop.Prices.sum(int):12 -> a",
+        "2:4:void pay():31 -> a",
+    ];
+    let one = ["5:5:void pay():33:33 -> a"];
+    let mapping = repeated(&[(&pair, 6), (&chain, 2), (&one, 3)]);
+    let found = inspect(mapping.as_bytes()).unwrap();
+    assert!(found[0].warnings[0].contains("several times"), "{found:?}");
+    let lookup = lookup(&mapping);
+    let at = |line: u32| {
+        let frame = JavaFrame {
+            class: "a.a",
+            function: "a",
+            file: "",
+            line,
+        };
+        let found = lookup.java(&[frame], None).remove(0).unwrap();
+        found.iter().map(shown).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        at(1),
+        [
+            "shop.Prices.sum Prices.java:12 (inlined)",
+            "shop.Cart.pay Cart.java:30"
+        ]
+    );
+    assert_eq!(
+        at(3),
+        [
+            "shop.Prices.round Prices.java:8 (inlined)",
+            "shop.Prices.sum Prices.java:12 (inlined)",
+            "shop.Cart.pay Cart.java:31",
+        ]
+    );
+    assert_eq!(at(5), ["shop.Cart.pay Cart.java:33"]);
+}
+
+#[test]
+fn chains_of_inlined_functions_are_not_repetitions() {
+    let chain = [
+        "1:1:int shop.Prices.sum(int):12:12 -> a",
+        "1:1:int shop.Prices.sum(int,int):15 -> a",
+        "1:1:int shop.Prices.sum(int):18 -> a",
+        "1:1:void pay():30 -> a",
+    ];
+    let mapping = repeated(&[(&chain, 1)]);
+    assert!(inspect(mapping.as_bytes()).unwrap()[0].warnings.is_empty());
+    let frame = JavaFrame {
+        class: "a.a",
+        function: "a",
+        file: "",
+        line: 1,
+    };
+    let found = lookup(&mapping).java(&[frame], None).remove(0).unwrap();
+    assert_eq!(found.len(), 4, "{found:?}");
+}
+
+#[test]
+fn mappings_with_a_byte_order_mark_are_read_and_damaged_ones_are_named() {
+    let mapping = "\u{feff}# compiler: R8\n# pg_map_id: 0123456789abcdef\nshop.Cart -> a.a:\n    1:1:void pay():30:30 -> a\n";
+    assert_eq!(
+        inspect(mapping.as_bytes()).unwrap()[0].ids[0],
+        "0123456789abcdef"
+    );
+    let frame = JavaFrame {
+        class: "a.a",
+        function: "a",
+        file: "",
+        line: 1,
+    };
+    let found = lookup(mapping).java(&[frame], None).remove(0).unwrap();
+    assert_eq!(shown(&found[0]), "shop.Cart.pay Cart.java:30");
+    for damaged in [
+        "# compiler: R8\n# pg_map_id: 0123456789abcdef\n",
+        "# compiler: R8\n\0\0\0\0\0\0\0\0\0",
+    ] {
+        let error = inspect(damaged.as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("damaged"), "{error}");
+        assert!(!error.is_unsuitable());
+    }
+}

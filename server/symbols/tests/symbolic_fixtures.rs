@@ -164,7 +164,7 @@ const NATIVE: &[Case] = &[
         "wasm/simple.wasm",
         Format::Wasm,
         0x8b,
-        &["internal_func lib.rs:17"],
+        &["simple::internal_func lib.rs:17"],
     ),
     (
         "wasm/emscripten/index.wasm",
@@ -195,7 +195,7 @@ const SOURCE_MAPS: &[(&str, &str, u32, u32, &str)] = &[
         "inlining/module.js.map",
         1,
         34,
-        "<anonymous> foo.js:2",
+        "minified foo.js:2",
     ),
     (
         "simple/minified.js",

@@ -90,6 +90,8 @@ mod symbol_uploads;
 mod symbols;
 mod symbols_api;
 mod symbols_command;
+mod symbols_of_mappings;
+mod symbols_of_scripts;
 mod third_party;
 mod traced_spans;
 mod traces;

@@ -13,6 +13,7 @@ use crate::processes::Program;
 use crate::server::Server;
 use crate::symbol_uploads::{body_of, large_mapping, named, nothing_is_left, zipped};
 use crate::symbols::{assemble, build_program, mapping, sha1, upload_chunk, upload_to};
+use crate::symbols_command::damaged_library;
 
 /// A server whose parser has little memory and time, and a token for uploads.
 async fn server(arguments: &[&str]) -> (Server, String) {
@@ -139,6 +140,12 @@ async fn files_that_need_too_much_memory_or_time_are_refused_with_the_reason() {
 async fn damaged_debug_information_is_refused_or_harmless() {
     let (server, token) = server(&[]).await;
     let folder = tempfile::tempdir().unwrap();
+    let absurd = damaged_library(folder.path());
+    let reason = refusal(&server, &token, &absurd).await;
+    assert!(
+        reason.contains("declares more than it can contain"),
+        "{reason}"
+    );
     let whole = build_program(folder.path()).file;
     for share in [10, 90, 99] {
         let cut = &whole[..whole.len() * share / 100];

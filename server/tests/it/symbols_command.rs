@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
@@ -12,7 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::server::{Server, batch};
-use crate::symbols::{MAP_ID, mapping};
+use crate::symbols::{MAP_ID, build_program, janks, mapping};
+use crate::symbols_of_scripts;
 use crate::wait;
 
 const NAMES_ONLY: &str =
@@ -129,6 +131,97 @@ async fn a_folder_is_uploaded_checked_listed_and_removed() {
     let removed = symbols(&server.url, &editor, &["remove", "--yes", id]).await;
     removed.expect(0, &["removed", id]);
     run(&["list"]).await.expect(0, &["1 files"]);
+}
+
+/// A library with a compressed section that declares more than all memory of the machine.
+pub(crate) fn damaged_library(folder: &Path) -> Vec<u8> {
+    let (source, library) = (folder.join("pay.c"), folder.join("libpay.so"));
+    std::fs::write(&source, "int pay(void) { return 1; }\n").unwrap();
+    let linked = std::process::Command::new("cc")
+        .args([
+            "-shared",
+            "-fPIC",
+            "-g",
+            "-gz=zlib",
+            "-Wl,--build-id=sha1",
+            "-o",
+        ])
+        .args([&library, &source])
+        .status()
+        .unwrap();
+    assert!(linked.success());
+    let mut data = std::fs::read(&library).unwrap();
+    std::fs::remove_file(&library).unwrap();
+    // The header of a compressed section: the kind, the size, and the alignment.
+    const ONE: [u8; 8] = 1_u64.to_le_bytes();
+    let headers = |at: &usize| {
+        let part = &data[*at..*at + 25];
+        part[..8] == ONE && part[16..24] == ONE && part[24] == 0x78
+    };
+    let places: Vec<usize> = (0..data.len() - 25).filter(headers).collect();
+    assert!(!places.is_empty());
+    for place in places {
+        data[place + 8..place + 16].copy_from_slice(&(1_u64 << 46).to_le_bytes());
+    }
+    data
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_symbol_file_that_cannot_be_read_fails_the_command_with_the_reason() {
+    let (server, token) = server_with_token().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let write = |name: &str, content: &[u8]| {
+        std::fs::write(folder.path().join(name), content).unwrap();
+    };
+    write("mapping.txt", &mapping());
+    // The map of a linker, and files of other tools, are not symbol files.
+    write(
+        "shop.map",
+        b"Archive member included to satisfy reference by file\n",
+    );
+    write("package.map", br#"{"name": "shop"}"#);
+    let map = symbols_of_scripts::map();
+    write("app.js.map", map.as_bytes());
+    let run = async |line: &[&str]| symbols(&server.url, &token, line).await;
+    run(&["upload", path]).await.expect(
+        0,
+        &["uploaded", "app.js.map", "shop.map: not a symbol file"],
+    );
+    run(&["check", path]).await.expect(0, &["complete"]);
+
+    let damages: [(&str, Vec<u8>, &str); 4] = [
+        (
+            "libpay.so",
+            damaged_library(folder.path()),
+            "declares more than it can contain",
+        ),
+        (
+            "cut.js.map",
+            map.as_bytes()[..map.len() - 30].to_vec(),
+            "the file is damaged",
+        ),
+        (
+            "names.js.map",
+            map.replace("\"names\"", "names").into_bytes(),
+            "the file is damaged",
+        ),
+        (
+            "libcut.sym",
+            b"MODULE Linux x86_64 shop\n".to_vec(),
+            "damaged",
+        ),
+    ];
+    for (name, content, reason) in damages {
+        write(name, &content);
+        let dry = symbols("", "", &["upload", "--dry-run", path]).await;
+        dry.expect(1, &["refused", name, reason, "would upload"]);
+        run(&["check", path]).await.expect(1, &[name, reason]);
+        let uploaded = run(&["upload", path]).await;
+        uploaded.expect(1, &["refused", name, reason, "known"]);
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    run(&["upload", path]).await.expect(0, &["known"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -270,4 +363,88 @@ async fn uploads_survive_connections_that_break() {
     let uploaded = symbols(&url, &token, &["upload", path.to_str().unwrap()]).await;
     uploaded.expect(0, &["uploaded"]);
     assert_eq!(cuts.load(Ordering::Relaxed), 0, "not all cuts were made");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_build_has_one_id_everywhere_and_is_found_by_any_form() {
+    let (server, token) = server_with_token().await;
+    let folder = tempfile::tempdir().unwrap();
+    let shop = build_program(folder.path());
+    let notes = std::process::Command::new("readelf")
+        .arg("-n")
+        .arg(folder.path().join("shop"))
+        .output()
+        .unwrap();
+    let id = shop.build_id.as_str();
+    assert!(String::from_utf8(notes.stdout).unwrap().contains(id));
+    let path = folder.path().join("shop");
+    let path = path.to_str().unwrap();
+    let run = async |line: &[&str]| symbols(&server.url, &token, line).await;
+
+    let stack = json!([{"module": "shop", "build_id": id, "offset": shop.offset_of_stall}]);
+    let viewer = server.token("viewer --project default").await;
+    server.send(&janks(&stack)).await;
+    let missing = "SELECT missing[1] FROM stacks_symbolicated FINAL";
+    server.answers(missing, id).await;
+    run(&["check", path]).await.expect(1, &["missing", id]);
+    symbols("", "", &["upload", "--dry-run", path])
+        .await
+        .expect(0, &[id]);
+    run(&["upload", path]).await.expect(0, &["uploaded", id]);
+    run(&["check", path]).await.expect(0, &["complete", id]);
+    run(&["list"]).await.expect(0, &[id]);
+    let guid = unjank_symbols::inspect(&shop.file).unwrap()[0].ids[1].clone();
+    assert_ne!(guid, id);
+    for form in [id, &guid, &guid.to_uppercase()] {
+        let path = format!("/api/v1/projects/default/symbols/files?symbol_id={form}");
+        let found = server.call(&viewer, Method::GET, &path, None).await.body;
+        assert_eq!(found["files"][0]["builds"][0]["id"], id, "{found}");
+    }
+    // A device that sends the other form finds the file, too.
+    let stack = json!([{"module": "shop", "build_id": guid, "offset": shop.offset_of_stall}]);
+    server.send(&janks(&stack)).await;
+    let readable =
+        "SELECT count() FROM stacks_symbolicated FINAL WHERE `frames.function`[-1] = 'shop::stall'";
+    server.answers(readable, "2").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_the_linker_stripped_is_told_what_works() {
+    let (server, token) = server_with_token().await;
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("shop.rs");
+    std::fs::write(&source, "fn main() {}").unwrap();
+    let build = |name: &str, option: &str| {
+        let built = std::process::Command::new("rustc")
+            .args(["-O", "-g", option, "-Clink-arg=-Wl,--build-id=sha1", "-o"])
+            .args([&folder.path().join(name), &source])
+            .status()
+            .unwrap();
+        assert!(built.success());
+        folder.path().join(name).to_str().unwrap().to_owned()
+    };
+    let run = async |line: &[&str]| symbols(&server.url, &token, line).await;
+    let stripped = build("stripped", "-Cstrip=symbols");
+    let advice = [
+        "without `strip` in the profile",
+        "`strip -o`",
+        "another build id",
+    ];
+    let uploaded = run(&["upload", &stripped]).await;
+    uploaded.expect(1, &["stripped: no names in it"]);
+    uploaded.expect(1, &advice);
+    // The file of a second build does not help the first one, and the command says why.
+    let whole = build("whole", "-Cstrip=none");
+    run(&["upload", &whole]).await.expect(0, &["uploaded"]);
+    run(&["check", &stripped]).await.expect(1, &advice);
+    let copy = folder.path().join("copy");
+    let copied = std::process::Command::new("strip")
+        .arg("-o")
+        .args([&copy, &folder.path().join("whole")])
+        .status()
+        .unwrap();
+    assert!(copied.success());
+    run(&["check", copy.to_str().unwrap()])
+        .await
+        .expect(0, &["complete"]);
 }

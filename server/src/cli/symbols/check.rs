@@ -1,5 +1,6 @@
 //! `unjank symbols check`: whether the server has the symbol files of a build, or of a version that is in use.
 
+use std::collections::BTreeSet;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -82,12 +83,13 @@ pub(super) async fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn check_files(server: &Server, args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let local = find(&args.paths)?;
+    let local = find(&args.paths).await?;
     let mut out = stdout().lock();
     let mut rows = Vec::new();
     let (mut missing, mut without_lines) = (0_u32, 0_u32);
     let mut is_complete = true;
-    for useless in local.useless.iter().filter(|useless| useless.is_named) {
+    let mut advice = BTreeSet::new();
+    for useless in local.useless.iter().filter(|useless| useless.is_fault) {
         is_complete = false;
         writeln!(out, "{}: {}", useless.path.display(), useless.reason)?;
     }
@@ -109,6 +111,8 @@ async fn check_files(server: &Server, args: &CheckArgs) -> anyhow::Result<ExitCo
                 "no_lines"
             } else {
                 missing += 1;
+                // A program that is not built to be uploaded has no file that could be.
+                advice.extend(&found.warnings);
                 "missing"
             };
             rows.push([state.to_owned(), short(id), path]);
@@ -123,9 +127,12 @@ async fn check_files(server: &Server, args: &CheckArgs) -> anyhow::Result<ExitCo
     if missing > 0 {
         writeln!(
             out,
-            "{missing} without symbols on the server. Upload the files from before `strip`: unjank symbols upload --project {} PATH…",
+            "{missing} without symbols on the server. Upload the files of the same build from before `strip`: unjank symbols upload --project {} PATH…",
             server.project
         )?;
+        for warning in advice {
+            writeln!(out, "  {warning}")?;
+        }
     }
     if without_lines > 0 {
         writeln!(out, "{without_lines} with names, but without lines")?;

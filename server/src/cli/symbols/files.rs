@@ -4,16 +4,23 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use unjank_symbols::Found;
 use walkdir::{DirEntry, WalkDir};
+
+use crate::symbols::{Parser, ParserError};
 
 /// The maximum number of files to examine.
 const MOST_FILES: usize = 1_000_000;
 const DEEPEST: usize = 100;
 /// These folders contain source maps of third-party packages, and old versions of files.
 const SKIPPED_FOLDERS: [&str; 2] = ["node_modules", ".git"];
+
+/// The maximum memory and time of the process that parses a file, as on a server with default settings.
+const PARSER_MEMORY_BYTES: u64 = 2 << 30;
+const PARSER_TIME: Duration = Duration::from_secs(300);
 
 /// A file that belongs to a build.
 pub(super) struct SymbolFile {
@@ -28,7 +35,8 @@ pub(super) struct SymbolFile {
 pub(super) struct Useless {
     pub(super) path: PathBuf,
     pub(super) reason: String,
-    pub(super) is_named: bool,
+    /// Whether the command fails: the command line names the file, or it is a symbol file that cannot be read.
+    pub(super) is_fault: bool,
 }
 
 #[derive(Default)]
@@ -75,13 +83,12 @@ impl SymbolFile {
     }
 
     /// Why the file is unusable, although it was parsed.
-    pub(super) fn reason_to_skip(&self) -> Option<&'static str> {
+    pub(super) fn reason_to_skip(&self) -> Option<String> {
         if self.found.iter().all(|found| found.is_id_computed) {
-            Some("no build id, so no frame can find it. Link with `-Wl,--build-id=sha1`")
+            Some("no build id, so no frame can find it. Link with `-Wl,--build-id=sha1`".to_owned())
         } else if !self.has_functions() {
-            Some(
-                "stripped: no names in it. Upload the file from before `strip`, or its separate debug file",
-            )
+            let advice: Vec<&str> = self.warnings().into_iter().collect();
+            Some(format!("stripped: no names in it. {}", advice.join(". ")))
         } else {
             None
         }
@@ -89,7 +96,11 @@ impl SymbolFile {
 }
 
 /// Looks for symbol files in these files and folders. Does not follow symbolic links inside folders.
-pub(super) fn find(paths: &[PathBuf]) -> anyhow::Result<LocalFiles> {
+///
+/// Another process parses each file, as on the server, so a damaged file costs neither the command nor the machine.
+pub(super) async fn find(paths: &[PathBuf]) -> anyhow::Result<LocalFiles> {
+    let program = std::env::current_exe().context("cannot find the program itself")?;
+    let parser = Parser::new(program, PARSER_MEMORY_BYTES, PARSER_TIME);
     let mut found = LocalFiles::default();
     let mut seen = 0;
     for root in paths {
@@ -119,7 +130,7 @@ pub(super) fn find(paths: &[PathBuf]) -> anyhow::Result<LocalFiles> {
                 bail!("more than {MOST_FILES} files: name the folder of the build more precisely");
             }
             if is_named || may_have_symbols(path)? {
-                look(path, is_named, &mut found)?;
+                look(&parser, path, is_named, &mut found).await?;
             }
         }
     }
@@ -127,16 +138,19 @@ pub(super) fn find(paths: &[PathBuf]) -> anyhow::Result<LocalFiles> {
     Ok(found)
 }
 
-fn look(path: &Path, is_named: bool, found: &mut LocalFiles) -> anyhow::Result<()> {
+async fn look(
+    parser: &Parser,
+    path: &Path,
+    is_named: bool,
+    found: &mut LocalFiles,
+) -> anyhow::Result<()> {
     let metadata = path
         .metadata()
         .with_context(|| format!("cannot read {}", path.display()))?;
-    let reason = if metadata.len() == 0 {
-        "the file is empty".to_owned()
+    let (reason, is_unreadable) = if metadata.len() == 0 {
+        ("the file is empty".to_owned(), false)
     } else {
-        let data = unjank_symbols::map_file(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        match unjank_symbols::inspect(&data) {
+        match parser.inspect(path).await {
             Ok(builds) => {
                 found.files.push(SymbolFile {
                     path: path.to_owned(),
@@ -146,13 +160,17 @@ fn look(path: &Path, is_named: bool, found: &mut LocalFiles) -> anyhow::Result<(
                 });
                 return Ok(());
             }
-            Err(error) => error.to_string(),
+            Err(ParserError::Unsuitable(reason)) => (reason, false),
+            Err(ParserError::Refused(reason)) => (reason, true),
+            Err(ParserError::Io(error)) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
         }
     };
     found.useless.push(Useless {
         path: path.to_owned(),
         reason,
-        is_named,
+        is_fault: is_named || is_unreadable,
     });
     Ok(())
 }
@@ -175,7 +193,7 @@ fn drop_lesser(local: &mut LocalFiles) {
             Some((_, better)) => local.useless.push(Useless {
                 reason: format!("{} has the same id and contains more", better.display()),
                 path: file.path,
-                is_named: false,
+                is_fault: false,
             }),
             None => local.files.push(file),
         }

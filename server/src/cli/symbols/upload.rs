@@ -21,7 +21,7 @@ use sha1::{Digest, Sha1};
 use unjank_symbols::SymbolId;
 
 use super::exit_code;
-use super::files::{LocalFiles, SymbolFile, find};
+use super::files::{LocalFiles, SymbolFile, Useless, find};
 use super::progress::Progress;
 use super::table::{short, size};
 use crate::cli::api_client::{Server, ServerArgs};
@@ -45,7 +45,7 @@ const LONGEST_POLL: Duration = Duration::from_secs(2);
 #[command(after_long_help = "\
 Exit codes:
   0  the server has all symbol files
-  1  a file was refused, a named file is of no use, or there was nothing to upload
+  1  a file was refused or is damaged, a named file is of no use, or there was nothing to upload
   2  invalid arguments, or no answer from the server
 
 Examples:
@@ -120,7 +120,7 @@ enum Outcome {
 }
 
 pub(super) async fn run(args: &UploadArgs) -> anyhow::Result<ExitCode> {
-    let local = find(&args.paths)?;
+    let local = find(&args.paths).await?;
     let progress = Progress::new();
     let mut is_complete = explain_useless(&local, &progress)?;
     let mut files = Vec::new();
@@ -161,19 +161,28 @@ pub(super) async fn run(args: &UploadArgs) -> anyhow::Result<ExitCode> {
     Ok(exit_code(is_complete))
 }
 
-/// Returns whether all named files are usable.
+/// Returns whether the command may succeed in spite of these files. Lists every fault.
 fn explain_useless(local: &LocalFiles, progress: &Progress) -> anyhow::Result<bool> {
-    for useless in local.useless.iter().take(MOST_LISTED) {
+    let is_fault = |useless: &&Useless| useless.is_fault;
+    let faults = local.useless.iter().filter(is_fault);
+    for useless in faults.clone() {
+        let path = useless.path.display();
+        progress.say(format_args!("refused   {path}: {}", useless.reason))?;
+    }
+    let others: Vec<&Useless> = (local.useless.iter())
+        .filter(|useless| !useless.is_fault)
+        .collect();
+    for useless in others.iter().take(MOST_LISTED) {
         let path = useless.path.display();
         progress.say(format_args!("skipped   {path}: {}", useless.reason))?;
     }
-    let rest = local.useless.len().saturating_sub(MOST_LISTED);
+    let rest = others.len().saturating_sub(MOST_LISTED);
     if rest > 0 {
         progress.say(format_args!(
             "skipped   {rest} more files: name one of them to see why"
         ))?;
     }
-    Ok(!local.useless.iter().any(|useless| useless.is_named))
+    Ok(faults.count() == 0)
 }
 
 /// Why a file is not uploaded.
@@ -188,7 +197,7 @@ fn fault(file: &SymbolFile, require_lines: bool) -> Option<Fault> {
     if let Some(reason) = file.reason_to_skip() {
         return Some(Fault {
             word: "skipped ",
-            reason: reason.to_owned(),
+            reason,
             is_final: false,
         });
     }

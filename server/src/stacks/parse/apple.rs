@@ -1,6 +1,7 @@
-//! iOS and macOS crash reports: `3   Shop   0x0000000102e7c3f4 Cart.pay(_:) + 40 (Cart.swift:42)`.
+//! iOS and macOS crash reports, and Kotlin/Native, which puts `at` in front: `3   Shop   0x0000000102e7c3f4 Cart.pay(_:) + 40 (Cart.swift:42)`.
 
 use unjank_protocol::Frame;
+use unjank_symbols::kotlin_native;
 
 use super::location::{file_and_line, has_line, known, leading_number, number, without_offset};
 
@@ -28,7 +29,12 @@ pub(super) fn frame(line: &str) -> Option<Frame<'_>> {
     // `0x102e7c000 + 12345`: not a symbol but the load address of the image and an offset into it.
     match symbol.rsplit_once(" + ") {
         Some((start, offset)) if start.starts_with("0x") => frame.offset = number(offset),
-        _ => frame.function = known(without_offset(symbol)).into(),
+        _ => {
+            let symbol = known(without_offset(symbol));
+            let (class, function) = kotlin_native(symbol).unwrap_or(("", symbol));
+            frame.class = class.into();
+            frame.function = function.into();
+        }
     }
     Some(frame)
 }
@@ -89,6 +95,51 @@ mod tests {
                 frame.offset,
             );
             assert_eq!(read, (module, function, file, number, offset), "{line}");
+        }
+    }
+
+    #[test]
+    fn frames_of_kotlin_native_have_a_class() {
+        let cases = [
+            (
+                "0   shop.kexe     0x0000000104b2f5a5 kfun:kotlin.Exception#<init>(kotlin.String?){} + 93 (/opt/buildAgent/work/Exceptions.kt:28:37)",
+                (
+                    "shop.kexe",
+                    "kotlin.Exception",
+                    "<init>",
+                    "/opt/buildAgent/work/Exceptions.kt",
+                    28,
+                ),
+            ),
+            (
+                "12  Shared        0x4213a5           kfun:com.example.Cart#pay(kotlin.Int;kotlin.collections.Map<kotlin.String,kotlin.Int>){}kotlin.Boolean + 44",
+                ("Shared", "com.example.Cart", "pay", "", 0),
+            ),
+            (
+                "3   shop.kexe     0x4213a5           kfun:#main(){} + 12 (main.kt:3:5)",
+                ("shop.kexe", "", "main", "main.kt", 3),
+            ),
+            (
+                "4   shop.kexe     0x4213a5           Konan_start + 108 (/opt/work/<compiler-generated>:1:1)",
+                (
+                    "shop.kexe",
+                    "",
+                    "Konan_start",
+                    "/opt/work/<compiler-generated>",
+                    1,
+                ),
+            ),
+        ];
+        for (line, (module, class, function, file, number)) in cases {
+            let frame = frame(line).unwrap();
+            let read = (
+                frame.module.as_str(),
+                frame.class.as_str(),
+                frame.function.as_str(),
+                frame.file.as_str(),
+                frame.line,
+            );
+            assert_eq!(read, (module, class, function, file, number), "{line}");
         }
     }
 

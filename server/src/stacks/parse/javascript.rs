@@ -15,7 +15,7 @@ pub(super) fn v8(rest: &str) -> Option<Frame<'_>> {
     let native = location == "native" || location == "native code";
     // `eval at pay (cart.js:1:1), <anonymous>:1:1`: only the last part is the location of the code.
     let location = location.rsplit(", ").next().unwrap_or(location);
-    if !native && location != ANONYMOUS && !has_column(location) {
+    if !native && location != ANONYMOUS && !has_column(location) && !is_file(location) {
         return None;
     }
     // `pay [as onClick]`: the second name is the caller's.
@@ -26,7 +26,15 @@ pub(super) fn v8(rest: &str) -> Option<Frame<'_>> {
 /// Parses `cart.js:42:7`: code outside any function, without the leading `at `.
 pub(super) fn bare(rest: &str) -> Option<Frame<'_>> {
     let location = rest.strip_prefix("async ").unwrap_or(rest);
-    (has_column(location) && !location.contains('(')).then(|| new_frame(ANONYMOUS, location, false))
+    let is_place = has_column(location) || has_line(location) && is_file(location);
+    (is_place && !location.contains('(')).then(|| new_frame(ANONYMOUS, location, false))
+}
+
+/// Whether text is a file with or without a line, rather than words or a time of day.
+fn is_file(text: &str) -> bool {
+    let (file, _) = file_and_line(text);
+    file.contains(['.', '/'])
+        && !file.contains(|letter: char| letter.is_whitespace() || "()".contains(letter))
 }
 
 /// Parses `pay@cart.js:42:7`.
@@ -90,6 +98,21 @@ mod tests {
                 1,
             ),
             (v8("forEach (native)"), "forEach", "", 0),
+            (v8("Cart.pay (cart.js:42)"), "Cart.pay", "cart.js", 42),
+            (
+                v8("new Cart (C:\\app\\cart.js:42)"),
+                "new Cart",
+                "C:\\app\\cart.js",
+                42,
+            ),
+            (
+                v8("async Cart.pay (node:internal/timers:9)"),
+                "Cart.pay",
+                "node:internal/timers",
+                9,
+            ),
+            (v8("Cart.pay (cart.js)"), "Cart.pay", "cart.js", 0),
+            (bare("cart.js:42"), ANONYMOUS, "cart.js", 42),
             (
                 bare("file:///app/cart.js:42:7"),
                 ANONYMOUS,
@@ -122,5 +145,7 @@ mod tests {
         }
         assert_eq!(v8("Promise.all (index 0)"), None);
         assert_eq!(v8("com.example.Cart.pay(Cart.kt:42)"), None);
+        assert_eq!(v8("com.example.CartTest.pays (twice)(CartTest.kt:3)"), None);
+        assert_eq!(bare("10:30"), None);
     }
 }

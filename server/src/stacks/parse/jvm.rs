@@ -11,7 +11,9 @@ pub(super) fn frame(rest: &str) -> Option<Frame<'_>> {
     let (location, _) = after.split_once(')')?;
     let (module, name) = split_module(name);
     let (class, function) = name.rsplit_once('.')?;
-    if class.is_empty() || function.is_empty() || class.contains(char::is_whitespace) {
+    // Names in Kotlin may contain blanks, but none ends with one.
+    let is_name = !function.is_empty() && !function.ends_with(char::is_whitespace);
+    if class.is_empty() || !is_name || class.contains(char::is_whitespace) {
         return None;
     }
     let native = location.eq_ignore_ascii_case("native method");

@@ -101,9 +101,12 @@ const LIST: &str = concat!(
 const BUILDS: &str = "
     SELECT symbol_id, format, arch, name, has_functions, has_lines
     FROM symbol_builds WHERE file = $1 AND is_main ORDER BY place LIMIT $2";
+/// The builds with an id, each by the id to show.
 const BUILDS_WITH_ID: &str = "
-    SELECT symbol_id, format, arch, name, has_functions, has_lines
-    FROM symbol_builds WHERE file = $1 AND symbol_id = $3 ORDER BY place LIMIT $2";
+    SELECT m.symbol_id AS symbol_id, m.format AS format, m.arch AS arch, m.name AS name, m.has_functions AS has_functions, m.has_lines AS has_lines
+    FROM symbol_builds b
+    JOIN symbol_builds m ON m.file = b.file AND m.place = b.place AND m.is_main
+    WHERE b.file = $1 AND b.symbol_id = $3 ORDER BY m.place LIMIT $2";
 pub(super) const NEXT_REVISION: &str = "
     UPDATE projects SET symbols_revision = symbols_revision + 1 WHERE id = $1
     RETURNING symbols_revision";

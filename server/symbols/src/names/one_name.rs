@@ -3,7 +3,9 @@
 //! The compiler makes an instance of a generic function for each type, clones functions to optimize them, and numbers closures. A stack is
 //! known by its functions, so these differences would split what belongs together, within a build and between builds.
 
-/// Additions of GCC and LLVM to the symbols of clones. A number may follow.
+use super::rust_types;
+
+/// Additions of GCC and LLVM to the symbols of clones. Numbers may follow.
 const CLONES: [&str; 9] = [
     "cold",
     "constprop",
@@ -20,18 +22,9 @@ const CLONES: [&str; 9] = [
 pub(super) fn without_clones(symbol: &str) -> &str {
     let mut rest = symbol;
     while let Some((before, last)) = rest.rsplit_once('.') {
+        // A linker that optimizes the whole program numbers functions that have one name.
         let is_number = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
-        let before = if is_number {
-            match before.rsplit_once('.') {
-                Some((before, clone)) if CLONES.contains(&clone) => before,
-                _ => break,
-            }
-        } else if CLONES.contains(&last) {
-            before
-        } else {
-            break;
-        };
-        if before.is_empty() {
+        if before.is_empty() || !(is_number || CLONES.contains(&last)) {
             break;
         }
         rest = before;
@@ -40,8 +33,10 @@ pub(super) fn without_clones(symbol: &str) -> &str {
 }
 
 /// Signs that belong to the name of an operator of C++, longest first.
-const OPERATORS: [&str; 13] = [
-    "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "()", "[]", "<", ">",
+const OPERATORS: [&str; 40] = [
+    "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "()", "[]", "++", "--", "&&", "||",
+    "==", "!=", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<", ">", "+", "-", "*", "/", "%",
+    "^", "&", "|", "~", "!", "=", ",", "\"\"",
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,6 +49,12 @@ pub(super) enum Syntax {
 ///
 /// `<shop::Cart<u32>>::add::<u8>` → `shop::Cart::add`
 pub(super) fn one_name(name: &str, syntax: Syntax) -> String {
+    // Older symbols of Rust write the arrow of `fn(u8) -> u8` so.
+    let arrows = match syntax {
+        Syntax::Rust => name.replace(".>", "->"),
+        Syntax::Cpp => name.to_owned(),
+    };
+    let name = arrows.as_str();
     let mut rewriter = Rewriter {
         syntax,
         out: String::with_capacity(name.len()),
@@ -114,10 +115,12 @@ impl Rewriter {
         }
         if self.out.ends_with("::") {
             match inner.strip_prefix("impl ") {
+                // The module of the `impl` is not part of the name, as in newer symbols.
                 Some(inner) => {
-                    self.out.push_str("<impl ");
-                    self.rewrite(inner);
-                    self.out.push('>');
+                    self.out = match split_at_word(inner, " for ") {
+                        Some((implemented, of)) => rust_types::method_of(of, Some(implemented)),
+                        None => rust_types::method_of(inner, None),
+                    }
                 }
                 None => self.out.truncate(self.out.len() - 2),
             }
@@ -126,26 +129,11 @@ impl Rewriter {
         if !self.is_at_start() || self.out.ends_with('}') {
             return Some(length);
         }
-        match split_as(inner) {
-            Some((of, implemented)) => {
-                self.out.push('<');
-                self.rewrite(of);
-                self.out.push_str(" as ");
-                self.rewrite(implemented);
-                self.out.push('>');
-            }
-            None if inner.starts_with(|letter: char| {
-                letter.is_alphanumeric() || letter == '_' || letter == '<'
-            }) =>
-            {
-                self.rewrite(inner);
-            }
-            None => {
-                self.out.push('<');
-                self.rewrite(inner);
-                self.out.push('>');
-            }
-        }
+        let method = match split_at_word(inner, " as ") {
+            Some((of, implemented)) => rust_types::method_of(of, Some(implemented)),
+            None => rust_types::method_of(inner, None),
+        };
+        self.out.push_str(&method);
         Some(length)
     }
 
@@ -160,8 +148,14 @@ impl Rewriter {
         Some(length + if is_const { " const".len() } else { 0 })
     }
 
-    /// Reads `{closure#2}`, or `closure$2` as in a PDB. Returns its length.
+    /// Reads `{closure#2}`, `closure$2` as in a PDB, or `{shim:vtable#0}`. Returns its length.
     fn closure(&mut self, text: &str) -> Option<usize> {
+        if let Some(shim) = text.strip_prefix("{shim:") {
+            let (shim, _) = shim.split_once('}')?;
+            let (kind, _number) = shim.split_once('#')?;
+            self.out.push_str(&format!("{{{{{kind}.shim}}}}"));
+            return Some("{shim:}".len() + shim.len());
+        }
         let (start, end) = match text.strip_prefix('{') {
             Some(_) => ("{closure#", "}"),
             None => ("closure$", ""),
@@ -195,7 +189,7 @@ impl Rewriter {
 }
 
 /// Returns the length of the text from an opening bracket to the one that closes it.
-fn closing(text: &str, open: char, close: char) -> Option<usize> {
+pub(super) fn closing(text: &str, open: char, close: char) -> Option<usize> {
     let mut depth = 0_usize;
     let mut last = ' ';
     for (at, letter) in text.char_indices() {
@@ -213,21 +207,20 @@ fn closing(text: &str, open: char, close: char) -> Option<usize> {
     None
 }
 
-/// Splits `Type as Trait`, outside of brackets.
-fn split_as(text: &str) -> Option<(&str, &str)> {
+/// Splits at a word such as ` as `, outside of brackets.
+pub(super) fn split_at_word<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let mut depth = 0_usize;
     let mut last = ' ';
     for (at, letter) in text.char_indices() {
+        if depth == 0
+            && let Some(after) = text.get(at..).and_then(|rest| rest.strip_prefix(word))
+        {
+            return Some((text.get(..at)?, after));
+        }
         match letter {
             '<' | '(' | '[' | '{' => depth += 1,
             '>' if last == '-' => {}
             '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            ' ' if depth == 0 => {
-                let rest = text.get(at..)?;
-                if let Some(implemented) = rest.strip_prefix(" as ") {
-                    return Some((text.get(..at)?, implemented));
-                }
-            }
             _ => {}
         }
         last = letter;
@@ -258,14 +251,11 @@ mod tests {
                 "core::ptr::drop_in_place<shop::Cart<u32>>",
                 "core::ptr::drop_in_place",
             ),
-            (
-                "alloc::slice::<impl [T]>::sort_by",
-                "alloc::slice::<impl [T]>::sort_by",
-            ),
-            ("<[u32]>::sort_by::<fn(u32) -> u32>", "<[u32]>::sort_by"),
+            ("alloc::slice::<impl [T]>::sort_by", "<[_]>::sort_by"),
+            ("<[u32]>::sort_by::<fn(u32) -> u32>", "<[_]>::sort_by"),
             (
                 "<&mut F as core::ops::FnOnce<(u32,)>>::call_once",
-                "<&mut F as core::ops::FnOnce>::call_once",
+                "<&mut _ as core::ops::FnOnce>::call_once",
             ),
             (
                 "shop::pay::{closure#0}::{closure#2}",
@@ -278,7 +268,7 @@ mod tests {
             ),
             (
                 "<<std::Once>::call<std::f::{closure#0}>::{closure#0} as core::ops::FnOnce<()>>::call_once::{shim:vtable#0}",
-                "<std::Once::call::{{closure}} as core::ops::FnOnce>::call_once::{shim:vtable#0}",
+                "<std::Once::call::{{closure}} as core::ops::FnOnce>::call_once::{{vtable.shim}}",
             ),
             ("shop::main::closure$1", "shop::main::{{closure}}"),
             ("shop::impl$0::pay<u32,str$>", "shop::impl$0::pay"),
@@ -343,7 +333,14 @@ mod tests {
             ("pay.part.0.constprop.1", "pay"),
             ("_ZN4shop3payEv.llvm.1234567890", "_ZN4shop3payEv"),
             ("pay.lto_priv.0", "pay"),
-            ("counter.2", "counter.2"),
+            ("pay.cold.1", "pay"),
+            ("write_str.321", "write_str"),
+            (
+                "_RNvXsZ_NtC5alloc6string9write_str.139",
+                "_RNvXsZ_NtC5alloc6string9write_str",
+            ),
+            ("pay.321.llvm.99", "pay"),
+            (".321", ".321"),
             (".cold", ".cold"),
             ("$s4Shop4CartC3payyyF", "$s4Shop4CartC3payyyF"),
         ];

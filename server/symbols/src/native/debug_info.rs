@@ -24,6 +24,8 @@ pub(super) struct DebugInfo {
     units: usize,
     /// Units that have only their addresses in the file.
     units_elsewhere: usize,
+    /// The compiler of Rust has built a part of the file.
+    is_of_rust: bool,
 }
 
 /// What `dwz` has moved to a file that several programs share.
@@ -57,6 +59,7 @@ impl DebugInfo {
             shared: shared.and_then(|section| Shared::read(&section.data)),
             units,
             units_elsewhere,
+            is_of_rust: is_of_rust(elf),
         }
     }
 
@@ -89,9 +92,16 @@ impl DebugInfo {
                 Format::MachO => {
                     "the file has no debug information, so there are no lines, and no names of inlined functions. Upload its .dSYM"
                 }
+                _ if self.is_of_rust => {
+                    "the file has no debug information, so there are no lines, and no names of inlined or stripped functions. Build once \
+                     with `debug = 1` and without `strip` in the profile of cargo, upload that program, and ship the copy that \
+                     `strip -o` makes of it. With `strip` in the profile, the linker strips, and a build without it has another build id, \
+                     so it does not match: upload the program from before `strip`, of the same build"
+                }
                 _ => {
                     "the file has no debug information, so there are no lines, and no names of inlined or stripped functions. Build \
-                     with debug information (`debug = 1` for cargo, `-g` for C and C++), and upload the file from before `strip`"
+                     with debug information (`-g` for C and C++), upload the file from before `strip`, and ship the copy that `strip` \
+                     makes of it: a program that is linked again with other options, such as `-s`, has another build id"
                 }
             };
             warnings.push(missing.to_owned());
@@ -114,6 +124,41 @@ impl Shared {
             id: id.as_str().to_owned(),
         })
     }
+}
+
+/// Whether a compiler of Rust has left its version in the file.
+fn is_of_rust<'d>(elf: &impl Dwarf<'d>) -> bool {
+    let section = elf.section("comment");
+    let names = section
+        .iter()
+        .flat_map(|section| section.data.split(|byte| *byte == 0));
+    names.into_iter().any(|name| name.starts_with(b"rustc "))
+}
+
+/// The sections that are read to name functions and lines.
+const READ: [SectionId; 11] = [
+    SectionId::DebugAbbrev,
+    SectionId::DebugAddr,
+    SectionId::DebugInfo,
+    SectionId::DebugLine,
+    SectionId::DebugLineStr,
+    SectionId::DebugLoc,
+    SectionId::DebugRanges,
+    SectionId::DebugRngLists,
+    SectionId::DebugStr,
+    SectionId::DebugStrOffsets,
+    SectionId::DebugTypes,
+];
+
+/// Returns the name of a section that is in an ELF file, but cannot be read.
+pub(super) fn unreadable_section(object: &Object<'_>) -> Option<&'static str> {
+    let Object::Elf(elf) = object else {
+        return None;
+    };
+    let names = READ.map(|section| section.name().trim_start_matches('.'));
+    names
+        .into_iter()
+        .find(|name| elf.raw_section(name).is_some() && elf.section(name).is_none())
 }
 
 /// Returns the number of compilation units, and of those that have their functions and lines in other files.

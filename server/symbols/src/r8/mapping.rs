@@ -7,6 +7,7 @@ use proguard::{LineMapping, ProguardRecord};
 use serde::Deserialize;
 
 use super::tables::{LineRange, Lines, Note, Written};
+use crate::words::TextWriter;
 
 pub(super) fn read(data: &[u8]) -> Written {
     let mut reader = Reader::default();
@@ -21,6 +22,8 @@ const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// Returns the lines of a mapping.
 pub(super) fn lines(data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    // Editors of Windows put a byte order mark in front.
+    let data = data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data);
     data.split(|byte| matches!(byte, b'\n' | b'\r'))
         .filter(|line| !line.is_empty() && line.len() <= MAX_LINE_BYTES)
 }
@@ -69,7 +72,7 @@ struct Reader<'d> {
     classes: BTreeMap<&'d str, Class<'d>>,
     files: BTreeMap<&'d str, Cow<'d, str>>,
     signatures: HashMap<Method<'d>, u32>,
-    texts: HashMap<Cow<'d, str>, u32>,
+    texts: TextWriter<'d>,
     /// The obfuscated name of the class whose lines follow.
     class: Option<&'d str>,
     /// The obfuscated name of the method that the last line was about.
@@ -240,16 +243,7 @@ impl<'d> Reader<'d> {
 
     /// Returns the place of a text in the file.
     fn text(&mut self, text: Cow<'d, str>) -> u32 {
-        if let Some(place) = self.texts.get(&text) {
-            return *place;
-        }
-        let texts = &mut self.written.texts;
-        let place = u32::try_from(texts.len()).unwrap_or(u32::MAX);
-        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        texts.extend(length.to_le_bytes());
-        texts.extend(text.as_bytes());
-        self.texts.insert(text, place);
-        place
+        self.texts.add(text)
     }
 
     fn name(&mut self, name: &'d str) -> u32 {
@@ -274,11 +268,13 @@ impl<'d> Reader<'d> {
             let row = [self.name(class), self.text(file)];
             self.written.files.extend(row);
         }
+        self.written.texts = self.texts.into_bytes();
         self.written
     }
 
     fn write_method(&mut self, name: &'d str, mut ranges: Vec<LineRange>) {
         spread_flags(&mut ranges);
+        let ranges = without_repetitions(&ranges);
         let first = self.ranges();
         let words = ranges.iter().flat_map(LineRange::words);
         self.written.ranges.extend(words);
@@ -297,6 +293,78 @@ impl<'d> Reader<'d> {
 
 fn rows(words: &[u32], columns: usize) -> u32 {
     u32::try_from(words.len() / columns).unwrap_or(u32::MAX)
+}
+
+/// Removes repetitions of functions that are inlined into each other. Tools that join mappings repeat them.
+fn without_repetitions(ranges: &[LineRange]) -> Vec<LineRange> {
+    let is_place = |one: &LineRange, next: &LineRange| {
+        one.obfuscated.is_some() && one.obfuscated == next.obfuscated
+    };
+    let kept = |place: &[LineRange]| {
+        let same = |one: &LineRange, other: &LineRange| {
+            let notes = other.notes;
+            LineRange { notes, ..*one } == *other
+        };
+        period(place, same)
+    };
+    let places = ranges.chunk_by(is_place);
+    places
+        .flat_map(|place| place.get(..kept(place)).unwrap_or_default())
+        .copied()
+        .collect()
+}
+
+/// Real code inlines a dozen levels. In longer lists, nobody looks for repetitions.
+const MAX_REPEATED: usize = 1_000;
+
+/// Returns the length of the shortest start of which the whole list is a repetition.
+fn period<T>(list: &[T], same: impl Fn(&T, &T) -> bool) -> usize {
+    if list.len() > MAX_REPEATED {
+        return list.len();
+    }
+    let repeats = |length: &usize| {
+        let shifted = list.iter().skip(*length).zip(list);
+        list.len().is_multiple_of(*length)
+            && shifted.into_iter().all(|(one, other)| same(one, other))
+    };
+    (1..list.len()).find(repeats).unwrap_or(list.len())
+}
+
+/// A line of a mapping about a method: its lines, its obfuscated name, and its original.
+type MethodLine<'d> = (LineMapping, &'d str, Method<'d>);
+
+/// Whether a mapping repeats functions that are inlined into each other.
+pub(super) fn has_repetitions(data: &[u8]) -> bool {
+    let repeats = |place: &[MethodLine<'_>]| period(place, PartialEq::eq) < place.len();
+    let mut place: Vec<MethodLine<'_>> = Vec::new();
+    for line in lines(data) {
+        let next = match ProguardRecord::try_parse(line) {
+            Ok(ProguardRecord::Method {
+                ty,
+                original,
+                obfuscated,
+                arguments,
+                original_class: class,
+                line_mapping: Some(lines),
+            }) if lines.startline.is_some() => {
+                let (name, types) = (original, (ty, arguments));
+                Some((lines, obfuscated.trim_end(), Method { class, name, types }))
+            }
+            Ok(ProguardRecord::Header { .. } | ProguardRecord::R8Header(_)) => continue,
+            _ => None,
+        };
+        let is_same_place = next.zip(place.last()).is_some_and(|(next, last)| {
+            (next.0.startline, next.0.endline, next.1) == (last.0.startline, last.0.endline, last.1)
+        });
+        if !is_same_place {
+            if repeats(&place) {
+                return true;
+            }
+            place.clear();
+        }
+        place.extend(next);
+    }
+    repeats(&place)
 }
 
 /// R8 notes at one line of a method what is true for all of its lines.

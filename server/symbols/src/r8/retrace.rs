@@ -342,11 +342,11 @@ impl<'d> Frame<'d, '_> {
                 1 if level < everywhere => Origin::Inlined,
                 _ => Origin::Ambiguous,
             };
-            locations.extend(
-                called
-                    .into_iter()
-                    .map(|called| self.location(called, origin)),
-            );
+            let called = (0..).zip(called);
+            locations.extend(called.map(|(alternative, called)| Location {
+                alternative,
+                ..self.location(called, origin)
+            }));
         }
         locations.truncate(MAX_LOCATIONS);
         locations
@@ -366,6 +366,7 @@ impl<'d> Frame<'d, '_> {
             ),
             line: called.line,
             origin,
+            alternative: 0,
         }
     }
 }

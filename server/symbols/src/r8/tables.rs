@@ -6,11 +6,12 @@ use std::cmp::Ordering;
 use std::io::{self, Write};
 use std::ops::Range;
 
+use crate::words::{Texts, WORD, Words};
+
 /// The last byte is the version of the tables.
 const MAGIC: [u8; 8] = *b"uj-r8\0\0\x01";
 /// After the magic: the number of words of each table, and the number of bytes of the texts.
 const HEADER_BYTES: usize = MAGIC.len() + 6 * WORD;
-const WORD: usize = size_of::<u32>();
 
 /// Stands for a text that is not there.
 const NO_TEXT: u32 = u32::MAX;
@@ -203,28 +204,6 @@ impl Note {
     }
 }
 
-/// A table of a file.
-#[derive(Clone, Copy)]
-struct Words<'d>(&'d [[u8; WORD]]);
-
-impl Words<'_> {
-    fn get(self, index: u32) -> Option<u32> {
-        self.0
-            .get(index as usize)
-            .map(|word| u32::from_le_bytes(*word))
-    }
-
-    fn row<const COLUMNS: usize>(self, row: u32) -> Option<[u32; COLUMNS]> {
-        let start = (row as usize).checked_mul(COLUMNS)?;
-        let words = self.0.get(start..)?.first_chunk::<COLUMNS>()?;
-        Some(words.map(u32::from_le_bytes))
-    }
-
-    fn rows(self, columns: usize) -> u32 {
-        u32::try_from(self.0.len() / columns).unwrap_or(u32::MAX)
-    }
-}
-
 /// A file of [`Written`] tables.
 #[derive(Clone, Copy)]
 pub(crate) struct Tables<'d> {
@@ -233,7 +212,7 @@ pub(crate) struct Tables<'d> {
     methods: Words<'d>,
     ranges: Words<'d>,
     notes: Words<'d>,
-    texts: &'d [u8],
+    texts: Texts<'d>,
 }
 
 impl<'d> Tables<'d> {
@@ -242,11 +221,11 @@ impl<'d> Tables<'d> {
         let sizes = data.get(..HEADER_BYTES)?.strip_prefix(&MAGIC)?;
         let mut rest = data.get(HEADER_BYTES..)?;
         let (sizes, _) = sizes.as_chunks::<WORD>();
-        let mut tables = [Words(&[]); 5];
+        let mut tables = [Words::default(); 5];
         for (table, words) in tables.iter_mut().zip(sizes) {
             let bytes = (u32::from_le_bytes(*words) as usize).checked_mul(WORD)?;
             let (content, others) = rest.split_at_checked(bytes)?;
-            *table = Words(content.as_chunks().0);
+            *table = Words::new(content);
             rest = others;
         }
         let texts = u32::from_le_bytes(*sizes.last()?) as usize;
@@ -257,20 +236,12 @@ impl<'d> Tables<'d> {
             methods,
             ranges,
             notes,
-            texts: rest,
+            texts: Texts::new(rest),
         })
     }
 
-    fn bytes(&self, text: u32) -> &'d [u8] {
-        let find = || {
-            let (length, rest) = self.texts.get(text as usize..)?.split_first_chunk()?;
-            rest.get(..u32::from_le_bytes(*length) as usize)
-        };
-        find().unwrap_or_default()
-    }
-
     pub(super) fn text(&self, text: u32) -> &'d str {
-        std::str::from_utf8(self.bytes(text)).unwrap_or_default()
+        self.texts.text(text)
     }
 
     /// Returns the original name of a class and its methods.
@@ -306,8 +277,7 @@ impl<'d> Tables<'d> {
             let [kind, count] = [self.notes.get(at)?, self.notes.get(at + 1)?];
             let start = at.checked_add(2)?;
             at = start.checked_add(count)?;
-            let content = self.notes.0.get(start as usize..at as usize)?;
-            let content: Vec<u32> = content.iter().copied().map(u32::from_le_bytes).collect();
+            let content: Vec<u32> = self.notes.slice(start..at)?.collect();
             Note::from_words(kind, &content)
         })
     }
@@ -326,7 +296,7 @@ impl<'d> Tables<'d> {
         while from < to {
             let middle = from + (to - from) / 2;
             let row = table.row::<COLUMNS>(middle)?;
-            match self.bytes(*row.first()?).cmp(name.as_bytes()) {
+            match self.texts.bytes(*row.first()?).cmp(name.as_bytes()) {
                 Ordering::Equal => return Some(row),
                 Ordering::Less => from = middle + 1,
                 Ordering::Greater => to = middle,

@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bundle;
+mod functions;
+mod odd_maps;
+mod positions;
 
 use std::time::{Duration, Instant};
 
@@ -22,6 +25,7 @@ fn source_map() -> String {
         "debugId": ID,
         "file": "shop.min.js",
         "sources": ["src/cart.js"],
+        "sourcesContent": ["function pay(price){return round(price)} function round(x){return x*3}"],
         "names": ["pay", "price", "round"],
         "mappings": places.join(","),
     })

@@ -1,0 +1,148 @@
+//! The type in front of a method of Rust, written in one way whatever the compiler wrote.
+
+use super::one_name::{Syntax, closing, one_name, split_at_word};
+
+/// Returns the start of a method's name: `shop::Cart`, `<[_]>` or `<shop::Cart as shop::Pay>`.
+pub(super) fn method_of(of: &str, implemented: Option<&str>) -> String {
+    let of = type_of(of.trim());
+    match implemented {
+        Some(implemented) => format!("<{of} as {}>", one_name(implemented.trim(), Syntax::Rust)),
+        None if of.starts_with(|letter: char| {
+            letter.is_alphanumeric() || matches!(letter, '_' | '<')
+        }) && !of.starts_with("dyn ")
+            && !of.starts_with("fn(") =>
+        {
+            of
+        }
+        None => format!("<{of}>"),
+    }
+}
+
+/// Writes a type without the types in it: a symbol has either those of an instance or those of its declaration.
+fn type_of(text: &str) -> String {
+    for pointer in ["&mut ", "&", "*const ", "*mut "] {
+        if text.starts_with(pointer) {
+            return format!("{pointer}_");
+        }
+    }
+    if let Some(inner) = in_brackets(text, '[', ']') {
+        let is_array = split_at_word(inner, ";").is_some();
+        return if is_array { "[_; _]" } else { "[_]" }.to_owned();
+    }
+    if let Some(inner) = in_brackets(text, '(', ')') {
+        return tuple_of(inner);
+    }
+    if text.starts_with("fn(") || text.contains(" fn(") && !text.starts_with("dyn ") {
+        return "fn(_)".to_owned();
+    }
+    if let Some(bounds) = text.strip_prefix("dyn ") {
+        let bounds = bounds
+            .rsplit_once("> ")
+            .filter(|_| bounds.starts_with("for<"));
+        let bounds = bounds.map_or(text.get(4..).unwrap_or_default(), |(_, bounds)| bounds);
+        let first = split_at_word(bounds, "+").map_or(bounds, |(first, _)| first);
+        return format!("dyn {}", one_name(first.trim(), Syntax::Rust));
+    }
+    one_name(text, Syntax::Rust)
+}
+
+/// Returns what is in the brackets that the whole text is in.
+fn in_brackets(text: &str, open: char, close: char) -> Option<&str> {
+    let is_whole = text.starts_with(open) && closing(text, open, close) == Some(text.len());
+    is_whole.then(|| text.get(1..text.len() - 1)).flatten()
+}
+
+fn tuple_of(mut inner: &str) -> String {
+    let mut parts = Vec::new();
+    while !inner.trim().is_empty() {
+        parts.push("_");
+        inner = split_at_word(inner, ",").map_or("", |(_, others)| others);
+    }
+    match parts.as_slice() {
+        [_] => "(_,)".to_owned(),
+        parts => format!("({})", parts.join(", ")),
+    }
+}
+
+/// Whether a symbol is that of a method that a trait provides for all types.
+///
+/// Newer symbols name the type of the instance. Older ones do not, so the name cannot have it.
+pub(super) fn is_provided_method(symbol: &str) -> bool {
+    let Some(start) = symbol.find("_R").filter(|start| *start <= 1) else {
+        return false;
+    };
+    let mut path = symbol.get(start + 2..).unwrap_or_default();
+    // A path begins with the path that it is in: `N`, the kind, the path, the name. `I`, the path, the types.
+    loop {
+        let mut letters = path.chars();
+        match letters.next() {
+            Some('N') => drop(letters.next()),
+            Some('I') => {}
+            first => return first == Some('Y'),
+        }
+        path = letters.as_str();
+    }
+}
+
+/// `<shop::Cart as shop::Pay>::pay` → `shop::Pay::pay`
+pub(super) fn without_type(name: &str) -> Option<String> {
+    let length = closing(name, '<', '>')?;
+    let (_, implemented) = split_at_word(name.get(1..length - 1)?, " as ")?;
+    Some(format!("{implemented}{}", name.get(length..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_written_without_the_types_in_them() {
+        let cases = [
+            ("shop::Cart<T>", "shop::Cart"),
+            ("u32", "u32"),
+            ("T", "T"),
+            ("&str", "&_"),
+            ("&mut F", "&mut _"),
+            ("*const u8", "*const _"),
+            ("[u8]", "[_]"),
+            ("[u8; 3]", "[_; _]"),
+            ("()", "()"),
+            ("(u8,)", "(_,)"),
+            ("(u8,u16)", "(_, _)"),
+            ("(u8, (u16, u32), [u8; 3])", "(_, _, _)"),
+            ("fn(u8) -> u8", "fn(_)"),
+            ("unsafe extern \"C\" fn(u8)", "fn(_)"),
+            ("for<'a> fn(&'a u8) -> u8", "fn(_)"),
+            ("dyn shop::Shape + core::marker::Send", "dyn shop::Shape"),
+            ("dyn shop::Shape+core::marker::Send", "dyn shop::Shape"),
+            ("dyn core::ops::Fn<(u8,), Output = u8>", "dyn core::ops::Fn"),
+        ];
+        for (written, expected) in cases {
+            assert_eq!(type_of(written), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn provided_methods_are_told_from_others() {
+        for symbol in [
+            "_RNvYNtNtC1a3dep3BagNtB4_5Shape5twiceB6_",
+            "__RNvYmNtNtC1a3dep5Shape5twiceB7_",
+            "_RNCNvYmNtNtC1a3dep5Shape5twice0B7_",
+            "_RINvYmNtNtC1a3dep5Shape5twiceyEB7_",
+            "_RNSNvYNCNvC1a4main0INtNtNtC4core3ops8function6FnOnceThEE9call_once6vtableB8_",
+        ] {
+            assert!(is_provided_method(symbol), "{symbol}");
+        }
+        for symbol in [
+            "_RNvXNtC1a6shapesNtNtB4_3dep3BagNtBt_5Shape4area",
+            "_RNvC1a4main",
+            "_RINvC1a4callNCNvYmNtB2_5Shape5twice0E",
+            "_ZN1a3dep5Shape5twice17h05ceed26cadc244bE",
+            "main",
+            "_R",
+            "",
+        ] {
+            assert!(!is_provided_method(symbol), "{symbol}");
+        }
+    }
+}
