@@ -153,7 +153,7 @@ fn symbolicate(files: &Files, stack: &[Frame<'static>]) -> ReadableStack {
             match locations {
                 Some(locations) => {
                     *is_match = true;
-                    readable.locate(frame, locations);
+                    readable.locate(frame, &locations);
                 }
                 None => readable.report(frame),
             }
@@ -219,7 +219,7 @@ impl ReadableStack {
         self.add(frame.clone(), 0);
     }
 
-    fn locate(&mut self, reported: &Frame<'static>, locations: Vec<Location>) {
+    fn locate(&mut self, reported: &Frame<'static>, locations: &[Location]) {
         for alternatives in locations.chunk_by(|_, next| next.alternative > 0) {
             if let Some(location) = one_of(alternatives) {
                 self.push(reported, location);
