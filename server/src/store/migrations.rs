@@ -42,6 +42,7 @@ const MIGRATIONS: &[Migration] = migrations![
     "0022_function_names",
     "0023_ends_of_janks",
     "0024_modes",
+    "0025_values_below_zero",
 ];
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum UInt64, \
