@@ -80,7 +80,8 @@ fn steps(criterion: &mut Criterion) {
         wire_bytes: packed.len(),
     };
     let prepare = |json: &[u8]| {
-        let batch = ingest::check(json, &device, &limits, NOW).unwrap();
+        let body = ingest::Body::new(json);
+        let batch = ingest::check(&body, &device, &limits, NOW).unwrap();
         batch.into_record(&context, None)
     };
     assert_eq!(prepare(json.as_bytes()).receipt.accepted, SPANS);

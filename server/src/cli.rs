@@ -152,10 +152,10 @@ fn start_logging(shared: &Shared) -> anyhow::Result<()> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
-    let started = if shared.log_plain || std::io::stderr().is_terminal() {
-        builder.with_target(false).try_init()
-    } else {
-        builder.json().flatten_event(true).try_init()
+    let started = match (std::io::stderr().is_terminal(), shared.log_plain) {
+        (true, _) => builder.with_target(false).try_init(),
+        (false, true) => builder.with_target(false).with_ansi(false).try_init(),
+        (false, false) => builder.json().flatten_event(true).try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
 }

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::FalseyValueParser;
 use clap::{Args, Parser};
 use unjank_protocol::Timestamp;
 
@@ -56,8 +57,8 @@ pub struct Shared {
     )]
     pub log: String,
 
-    /// Log plain text instead of JSON. This is the default if standard error is a terminal.
-    #[arg(long, env = "UNJANK_LOG_PLAIN", global = true)]
+    /// Log plain text instead of JSON. This is the default if standard error is a terminal. In the environment: `1`, or `0` for JSON.
+    #[arg(long, env = "UNJANK_LOG_PLAIN", value_parser = FalseyValueParser::new(), global = true)]
     pub log_plain: bool,
 
     /// The HTTP address of ClickHouse, such as <http://clickhouse:8123>. Unset: the embedded engine in the data folder.

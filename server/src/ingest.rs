@@ -12,6 +12,7 @@ mod jank;
 mod metric;
 mod modules;
 mod page_load;
+mod readable;
 mod recomposition;
 mod rejections;
 mod rows;
@@ -29,6 +30,7 @@ use unjank_protocol::{
 };
 use uuid::Uuid;
 
+pub use self::readable::Body;
 pub use self::scrubbing::{Scrubbing, ScrubbingDocument, ScrubbingError, ScrubbingRule};
 pub use self::tally::{SignalTally, Tally};
 
@@ -77,8 +79,6 @@ pub enum Refusal {
         line: usize,
         column: usize,
     },
-    #[error("the body is not UTF-8: the first bad byte is at offset {0}")]
-    NotUtf8(usize),
     #[error("the envelope is not valid: {0}")]
     Envelope(String),
     #[error("`resource` is not valid: {0}")]
@@ -111,7 +111,7 @@ pub struct Checked<'a> {
 /// Decodes a batch, checks who sent it, corrects the device's clock and checks every event. `received_at` is in microseconds since the
 /// epoch.
 pub fn check<'a>(
-    json: &'a [u8],
+    body: &'a Body<'_>,
     device: &Device,
     limits: &Limits,
     received_at: UnixTime,
@@ -119,14 +119,14 @@ pub fn check<'a>(
     let Decoded {
         mut batch,
         rejections,
-    } = decode::decode(json, limits)?;
+    } = decode::decode(body, limits)?;
     check_envelope(&batch)?;
     check_sender(&batch.resource, device)?;
     modules::resolve(&mut batch);
     let checks = Checks::new(limits, received_at, batch.sent_at);
     let mut checked = Checked {
         batch,
-        json_bytes: json.len(),
+        json_bytes: body.bytes().len(),
         received_at,
         rejections,
         rate_limits: Vec::new(),

@@ -286,7 +286,8 @@ impl Preparation {
     fn record(&self, json: &[u8], patience: Patience) -> Option<Result<Prepared, Refused>> {
         let (intake, caller, received_at) = (&self.intake, &self.caller, self.received_at);
         let device = &caller.device;
-        let mut batch = match ingest::check(json, device, &intake.limits, received_at) {
+        let body = ingest::Body::new(json);
+        let mut batch = match ingest::check(&body, device, &intake.limits, received_at) {
             Ok(batch) => batch,
             Err(refusal) => {
                 self.spend(json.len());

@@ -22,6 +22,7 @@ mod sampled;
 mod sessions;
 mod significance;
 mod span_stacks;
+mod stored_form;
 mod traced;
 mod version_numbers;
 mod weighed;

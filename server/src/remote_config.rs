@@ -23,6 +23,7 @@ mod merge_patch;
 mod overrides;
 mod percentage;
 mod predicate;
+mod requirement;
 mod resolve;
 mod schema;
 mod shadow;
@@ -46,12 +47,7 @@ pub use self::fault::{Fault, FaultCode};
 pub use self::flags::Reason;
 pub use self::forecast::{Forecast, ForecastResult, SignalForecast};
 pub use self::json_schema::base_schema;
-pub use self::percentage::{BUCKETS, bucket};
+pub use self::percentage::{BUCKETS, bucket, canonical_id};
 pub use self::resolve::{Resolved, etag};
 pub use self::shadow::INCIDENT_ID_PREFIX;
-
-/// Orders two versions of an app. Returns `None` if either does not parse as a version.
-#[must_use]
-pub fn version_order(one: &str, other: &str) -> Option<std::cmp::Ordering> {
-    version::Version::order(one, other)
-}
+pub use self::version::{exact_requirement, version_order};

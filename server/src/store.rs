@@ -3,6 +3,7 @@
 pub mod control;
 
 mod books;
+mod buckets;
 mod clickhouse;
 mod columns;
 mod dead_letter;
@@ -44,6 +45,7 @@ mod usage;
 mod writer;
 
 pub use self::books::{Book, Compared, Difference, Kept, PAGES, Page, Period};
+pub use self::buckets::upper_bound;
 pub use self::clickhouse::{ClickHouse, Failure, Login, Target};
 pub use self::columns::{FrameBuilder, Inner, Kind, Layout};
 pub use self::dead_letter::{DeadLetter, DeadLetterError, DeadLetters};

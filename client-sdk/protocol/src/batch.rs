@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::lenient::{is_default, null_as_default};
+use crate::lenient::{build, hertz, is_default, not_empty, null_as_default};
 use crate::{Events, Text, Timestamp, for_each_signal};
 
 macro_rules! batch {
@@ -15,12 +15,12 @@ macro_rules! batch {
             /// The id of the batch, the same on every retry. UUID v7 is recommended, because the server remembers it at less cost. The nil UUID is rejected.
             pub batch_id: Uuid,
             /// The time on the device's clock when it sent this attempt. The server uses it to correct the times of events. Missing: no correction.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[serde(default, deserialize_with = "not_empty", skip_serializing_if = "Option::is_none")]
             pub sent_at: Option<Timestamp>,
             /// App, device and install.
             #[serde(borrow)]
             pub resource: Resource<'a>,
-            /// The session of all events; nil if missing.
+            /// The session of all events; nil if missing. The server then takes all batches of an install on a day (UTC) for one session.
             #[serde(default, deserialize_with = "null_as_default")]
             pub session_id: Uuid,
             /// The revision of the configuration in force on the device.
@@ -83,7 +83,7 @@ pub struct Resource<'a> {
     #[serde(borrow, default)]
     pub app_version: Text<'a>,
     /// The build number.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "build")]
     pub build: u64,
     /// The distribution channel, such as `play`.
     #[serde(borrow, default)]
@@ -107,7 +107,7 @@ pub struct Resource<'a> {
     #[serde(borrow, default)]
     pub device_class: Text<'a>,
     /// The refresh rate of the display in hertz; 0 if unknown.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "hertz")]
     pub refresh_hz: u16,
     /// Language and region, such as `de-DE`.
     #[serde(borrow, default)]

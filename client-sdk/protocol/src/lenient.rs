@@ -3,12 +3,13 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::Text;
 use crate::limits::{FRAMES, ITEMS};
+use crate::{SpanId, Text};
 
 /// Reads `null` as the default, because clients in many languages write `null` for missing values.
 pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
@@ -22,6 +23,68 @@ where
 /// Values that say nothing are not written: they are what a missing field is read as.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+/// A value that may be missing: `null` and the empty text are read as `None`, because clients in many languages have no other value for
+/// a missing text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotEmpty<T>(pub Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for NotEmpty<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Text::deserialize(deserializer)?;
+        if text.is_empty() {
+            return Ok(Self(None));
+        }
+        T::deserialize(text.as_str().into_deserializer()).map(|value| Self(Some(value)))
+    }
+}
+
+/// Reads an optional value that is written as text.
+pub(crate) fn not_empty<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    NotEmpty::deserialize(deserializer).map(|value| value.0)
+}
+
+/// Reads the id of a parent. OpenTelemetry writes zeros for none.
+pub(crate) fn parent<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SpanId>, D::Error> {
+    let text = Text::deserialize(deserializer)?;
+    if text.bytes().all(|digit| digit == b'0') {
+        return Ok(None);
+    }
+    SpanId::deserialize(text.as_str().into_deserializer()).map(Some)
+}
+
+/// Reads a number of hertz. Systems report fractions, such as 59.94.
+pub(crate) fn hertz<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+    let hertz = Option::<f64>::deserialize(deserializer)?.unwrap_or_default();
+    if !(0.0..=f64::from(u16::MAX)).contains(&hertz) {
+        return Err(D::Error::custom(format!(
+            "{hertz} is not a number of hertz from 0 to 65,535"
+        )));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range was checked"
+    )]
+    Ok(hertz.round() as u16)
+}
+
+/// Reads a build number: a number, or the text of one, as systems of Apple have it.
+pub(crate) fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let Scalar(text) = Scalar::deserialize(deserializer)?;
+    let digits = text.strip_suffix(".0").unwrap_or(&text).trim();
+    if digits.is_empty() {
+        return Ok(0);
+    }
+    let wrong = || D::Error::custom(format!("a build is a whole number, not `{text}`"));
+    digits.parse().map_err(|_| wrong())
 }
 
 /// A list that never holds more than `MOST` + 1 items, however many are sent. Items after those are skipped and take no memory.
@@ -103,7 +166,7 @@ where
     Ok(entries)
 }
 
-/// Attributes: a map of strings on the wire, in the order sent. Numbers and booleans are read as text.
+/// Attributes: a map of strings on the wire, in the order sent. Numbers, booleans, lists and maps are read as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes<'a>(pub Vec<(Text<'a>, Text<'a>)>);
 
@@ -156,6 +219,16 @@ impl<'de> Visitor<'de> for ScalarVisitor {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a string, a number or a boolean")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Text<'de>, A::Error> {
+        let value = serde_json::Value::deserialize(SeqAccessDeserializer::new(list))?;
+        Ok(Text::from(value.to_string()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text<'de>, A::Error> {
+        let value = serde_json::Value::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Text::from(value.to_string()))
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {

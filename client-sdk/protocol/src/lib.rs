@@ -32,7 +32,7 @@ pub use batch::{Batch, Resource};
 pub use glob::Glob;
 pub use id::{SpanId, TraceId};
 pub use jank::{Frame, Jank, JankSample, JankStrategy, LogLine};
-pub use lenient::{AtMost, Attributes, Histogram};
+pub use lenient::{AtMost, Attributes, Histogram, NotEmpty};
 pub use limits::Limits;
 pub use module::Module;
 pub use names::{

@@ -35,11 +35,14 @@ macro_rules! names {
                 }
             }
 
-            /// Parses a name. An unknown one is `Other`.
+            /// Parses a name in any case. An unknown one is `Other`.
             #[must_use]
             pub fn from_name(name: &str) -> Self {
                 match name {
                     $($text => Self::$variant,)+
+                    _ if name.bytes().any(|byte| byte.is_ascii_uppercase()) => {
+                        Self::from_name(&name.to_ascii_lowercase())
+                    }
                     _ => Self::Other,
                 }
             }
@@ -66,7 +69,7 @@ macro_rules! names {
                         f.write_str("a name")
                     }
                     fn visit_str<E: Error>(self, name: &str) -> Result<$name, E> {
-                        Ok($name::from_name(name))
+                        Ok(if name.is_empty() { $name::default() } else { $name::from_name(name) })
                     }
                     fn visit_unit<E: Error>(self) -> Result<$name, E> {
                         Ok($name::default())

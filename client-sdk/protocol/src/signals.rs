@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::{is_default, items, null_as_default};
+use crate::lenient::{hertz, is_default, items, null_as_default, parent};
 use crate::{
     AppStartKind, Attributes, Day, Histogram, LaunchKind, Network, PageOutcome, Signal, SpanId,
     SpanKind, SpanStatus, Text, Timestamp, TraceId,
@@ -29,7 +29,11 @@ pub struct Span<'a> {
     /// The id of the span, unique within its trace.
     pub span_id: SpanId,
     /// The id of the enclosing span. The root has none.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(
+        default,
+        deserialize_with = "parent",
+        skip_serializing_if = "is_default"
+    )]
     pub parent_span_id: Option<SpanId>,
     /// The name of the operation, or the fully qualified class and signature of a method.
     #[serde(borrow)]
@@ -144,7 +148,7 @@ pub struct FrameWindow<'a> {
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
     /// The refresh rate in hertz; 0 means the rate of the resource. The budget of a frame is 1000 / `refresh_hz` ms.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "hertz")]
     pub refresh_hz: u16,
     /// The number of drawn frames.
     pub frames_drawn: u32,

@@ -1,11 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { MIN_SESSIONS, compareVersions, pickPair, type VersionUse } from '../src/versions/version_order';
+import {
+  MIN_SESSIONS,
+  byNumberAndBuild,
+  compareVersions,
+  noteFirstSeen,
+  pickPair,
+  type VersionUse,
+} from '../src/versions/version_order';
+import vectors from '../../../server/src/remote_config/version_order.json';
 
 const use = (version: string, sessions = 100, app = 'shop'): VersionUse => ({ app, version, sessions });
 
 describe('the order of versions', () => {
   it('compares numbers, not letters', () => {
-    expect(['4.10.0', '4.9.0', '4.9', '10.0'].toSorted(compareVersions)).toEqual(['4.9.0', '4.9', '4.10.0', '10.0']);
+    expect(['4.10.0', '4.9.0', '4.9', '10.0'].toSorted(compareVersions)).toEqual(['4.9', '4.9.0', '4.10.0', '10.0']);
   });
 
   it('puts candidates before their release, in the order of semver', () => {
@@ -21,8 +29,34 @@ describe('the order of versions', () => {
     expect(order.toReversed().toSorted(compareVersions)).toEqual(order);
   });
 
-  it('ignores build metadata and a leading v', () => {
-    expect(compareVersions('v1.2.3', '1.2.3+45')).toBe(0);
+  it('is the order of the server', () => {
+    for (const scheme of vectors.ascending)
+      for (const [place, versions] of scheme.entries())
+        for (const [otherPlace, others] of scheme.entries())
+          for (const one of versions)
+            for (const other of others)
+              expect([one, other, Math.sign(byNumberAndBuild(one, other))]).toEqual([
+                one,
+                other,
+                Math.sign(place - otherPlace),
+              ]);
+  });
+
+  it('puts versions that are equal otherwise in the order in which they were first seen', () => {
+    noteFirstSeen([
+      { version: 'winter', firstSeen: 10 },
+      { version: 'summer', firstSeen: 20 },
+      { version: '1.4+f00ba42', firstSeen: 10 },
+      { version: '1.4+1234abc', firstSeen: 30 },
+      { version: '1.4+1234abc', firstSeen: 20 },
+    ]);
+    expect(['summer', '1.4+1234abc', '1.4+f00ba42', 'winter'].toSorted(compareVersions)).toEqual([
+      'winter',
+      'summer',
+      '1.4+f00ba42',
+      '1.4+1234abc',
+    ]);
+    noteFirstSeen([]);
   });
 
   it('puts texts that are not versions first', () => {
@@ -34,6 +68,12 @@ describe('the pair to compare', () => {
   it('is the latest version and the one before', () => {
     const pair = pickPair([use('4.9.0'), use('4.11.2'), use('4.10.0')]);
     expect(pair).toEqual({ app: 'shop', latest: '4.11.2', previous: '4.10.0', all: ['4.9.0', '4.10.0', '4.11.2'] });
+  });
+
+  it('takes builds for versions of their own', () => {
+    const builds = [use('4.9.0 (40)'), use('4.10.0 (41)'), use('4.10.0 (9)')];
+    expect(pickPair(builds)).toMatchObject({ latest: '4.10.0 (41)', previous: '4.10.0 (9)' });
+    expect(pickPair([use('1.4.0+9'), use('1.4.0+10')])).toMatchObject({ latest: '1.4.0+10', previous: '1.4.0+9' });
   });
 
   it('skips barely used versions', () => {

@@ -177,7 +177,8 @@ async fn builds(
     let ask = ask.of_builds(hashes, needs_number);
     let asked = ask.table(&member.project, "janks", app.clock.now())?;
     let _turn = turn(app, &member.actor).await?;
-    Ok(latest_builds(&app.clickhouse, &asked).await?)
+    let versions = app.versions.of(&member.project, app.clock.now()).await?;
+    Ok(latest_builds(&app.clickhouse, &asked, &versions).await?)
 }
 
 /// The current group of the stacks of a group.

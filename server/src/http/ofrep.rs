@@ -359,10 +359,10 @@ fn install_id(context: &Context, device: &ingest::Device) -> Result<Option<Strin
         .as_deref()
         .filter(|key| !key.is_empty());
     let Some(own) = device.install_id else {
-        return Ok(named.map(str::to_owned));
+        return Ok(named.map(remote_config::canonical_id));
     };
     if named.is_some_and(|key| Uuid::parse_str(key).ok() != Some(own)) {
         return Err(ingest::Refusal::WrongInstall.into());
     }
-    Ok(Some(named.map_or_else(|| own.to_string(), str::to_owned)))
+    Ok(Some(own.to_string()))
 }

@@ -30,7 +30,6 @@ pub(super) const CODES: &[(&str, &[u16])] = &[
     ("invalid_json", &[400]),
     ("invalid_query", &[400]),
     ("invalid_resource", &[422]),
-    ("invalid_utf8", &[400]),
     ("invitation_unknown", &[404]),
     ("key_missing", &[401]),
     ("key_not_for_app", &[403]),

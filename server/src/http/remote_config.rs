@@ -8,7 +8,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use unjank_protocol::config::Document;
 
 use super::device::Device;
@@ -25,6 +25,7 @@ use crate::remote_config::{self, Resolved};
 pub(super) struct Attributes {
     app_id: Option<String>,
     app_version: Option<String>,
+    #[serde(default, deserialize_with = "build")]
     build: Option<u64>,
     os_name: Option<String>,
     os_version: Option<String>,
@@ -56,6 +57,17 @@ impl Attributes {
     }
 }
 
+/// Reads a build number: digits, with `.0` as some languages write whole numbers. Empty: unknown.
+fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let digits = text.strip_suffix(".0").unwrap_or(&text);
+    let wrong = |_| serde::de::Error::custom("`build` is not a whole number");
+    let digits = Some(digits).filter(|digits| !digits.is_empty());
+    digits
+        .map(|digits| digits.parse().map_err(wrong))
+        .transpose()
+}
+
 /// Returns what a device should collect, how much of it, and how to upload it.
 #[utoipa::path(
     get, path = "/v1/config", tag = "remote_config",
@@ -76,7 +88,11 @@ pub(super) async fn get(
     query: Result<Query<Attributes>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let Query(attributes) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
+    let Query(mut attributes) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
+    attributes.install_id = attributes
+        .install_id
+        .as_deref()
+        .map(remote_config::canonical_id);
     if let Some(app_id) = attributes
         .app_id
         .as_deref()

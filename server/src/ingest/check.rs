@@ -63,6 +63,7 @@ impl Reject {
 const SKEW_FLOOR_US: i64 = 30_000_000;
 const DAY_US: i64 = 86_400_000_000;
 const DAY_MS: i64 = 86_400_000;
+const MAX_VALUE: f64 = 1e240;
 
 pub(super) struct Checks<'c> {
     limits: &'c Limits,
@@ -183,9 +184,16 @@ impl<'c> Checks<'c> {
         ))
     }
 
+    /// Larger numbers have no bucket in a distribution, and their sums are infinite.
     pub(super) fn finite(&self, name: &str, value: f64) -> Result<(), Reject> {
         if value.is_finite() {
-            return Ok(());
+            if value.abs() <= MAX_VALUE {
+                return Ok(());
+            }
+            return Err(Reject::new(
+                "value_out_of_range",
+                format!("`{name}` is {value:e}, allowed is -1e240 to 1e240"),
+            ));
         }
         Err(Reject::new(
             "value_not_finite",

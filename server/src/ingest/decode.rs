@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
-use unjank_protocol::{AtMost, Batch, Limits, Module, Resource, Signal, for_each_signal};
+use unjank_protocol::{AtMost, Batch, Limits, Module, NotEmpty, Resource, Signal, for_each_signal};
 use uuid::Uuid;
 
-use super::Refusal;
 use super::check::{Event, Reject};
 use super::rejections::Rejections;
+use super::{Body, Refusal};
 
 /// Memory for the attributes, stacks and other lists inside the events of one batch: enough for 10,000 events with 30 attributes each, or
 /// for 90,000 frames.
@@ -26,14 +26,23 @@ pub(super) struct Decoded<'a> {
     pub(super) rejections: Rejections,
 }
 
-pub(super) fn decode<'a>(body: &'a [u8], limits: &Limits) -> Result<Decoded<'a>, Refusal> {
-    // Once for the whole body costs less than once for every string.
-    let body = std::str::from_utf8(body).map_err(|error| Refusal::NotUtf8(error.valid_up_to()))?;
-    match Decoder::new(limits, Form::Typed).run(body) {
-        Err(Stop::Json(_)) => Decoder::new(limits, Form::Raw).run(body),
-        done => done,
+pub(super) fn decode<'a>(body: &'a Body<'_>, limits: &Limits) -> Result<Decoded<'a>, Refusal> {
+    let read = |form, text| Decoder::new(limits, form).run(text);
+    // Checking the whole body for UTF-8 once costs less than once for every string.
+    let sent = body.as_sent();
+    let mut read_once = sent.map(|text| read(Form::Typed, text));
+    if !matches!(read_once, Some(Ok(_) | Err(Stop::Refused(_))))
+        && let Some(text) = body.repaired()
+    {
+        read_once = Some(read(Form::Typed, text));
     }
-    .map_err(|stop| match stop {
+    match read_once {
+        Some(Ok(decoded)) => return Ok(decoded),
+        Some(Err(Stop::Refused(refusal))) => return Err(refusal),
+        _ => {}
+    }
+    let text = body.repaired().or(sent).unwrap_or_default();
+    read(Form::Raw, text).map_err(|stop| match stop {
         Stop::Refused(refusal) => refusal,
         Stop::Json(error) if error.classify() == Category::Data => Refusal::Envelope(format!(
             "{} (line {}, column {})",
@@ -249,10 +258,10 @@ impl<'de> Visitor<'de> for BatchSeed<'_, '_> {
             seen |= member.bit();
             match member {
                 Member::BatchId => batch_id = map.next_value()?,
-                Member::SentAt => batch.sent_at = map.next_value()?,
+                Member::SentAt => batch.sent_at = map.next_value::<NotEmpty<_>>()?.0,
                 Member::Resource => resource = Some(decoder.resource(map.next_value()?)?),
                 Member::SessionId => {
-                    batch.session_id = map.next_value::<Option<Uuid>>()?.unwrap_or_default();
+                    batch.session_id = map.next_value::<NotEmpty<Uuid>>()?.0.unwrap_or_default();
                 }
                 Member::ConfigRevision => batch.config_revision = map.next_value()?,
                 Member::SplitFrom => batch.split_from = map.next_value::<SplitFrom>()?.0,

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::Context;
 use super::check::Event;
-use crate::clock::UnixTime;
+use crate::clock::{DAY, UnixTime};
 use crate::store::{FrameBuilder, Kind, RecordBuilder, uuid_bytes};
 
 /// The table of a signal.
@@ -23,12 +23,21 @@ pub(super) struct Envelope<'e> {
     pub(super) wire_bytes: usize,
 }
 
+/// The session of a batch. Without one, the batches of an install on a day are one session, so that installs stay apart.
+fn session(batch: &Batch<'_>, received_at: UnixTime) -> Uuid {
+    if !batch.session_id.is_nil() {
+        return batch.session_id;
+    }
+    let day = received_at.floor(DAY).as_secs().unsigned_abs();
+    Uuid::from_u128(batch.resource.install_id.as_u128() ^ u128::from(day))
+}
+
 impl<'e> Envelope<'e> {
     pub(super) fn new(batch: &'e Batch<'e>, context: &'e Context<'_>) -> Self {
         Self {
             project: &context.device.project,
             resource: &batch.resource,
-            session_id: batch.session_id,
+            session_id: session(batch, context.received_at),
             config_revision: batch.config_revision.unwrap_or_default(),
             received_at: context.received_at,
             wire_bytes: context.wire_bytes,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::named_query::ResolvedQuery;
 use crate::store::reads::{Aggregation, Filter, Read, Wanted};
-use crate::store::{ClickHouse, Failure};
+use crate::store::{ClickHouse, Failure, upper_bound};
 
 const MOST_POINTS: u64 = 100_000;
 
@@ -117,14 +117,7 @@ pub async fn distribution(
 /// the last one ends at twice its lower bound.
 fn upper_bounds(buckets: &BTreeSet<i32>, set_by_devices: bool) -> Vec<f64> {
     if !set_by_devices {
-        let bound = |bucket: &i32| {
-            if *bucket == -2000 {
-                0.0
-            } else {
-                1.02_f64.powi(*bucket)
-            }
-        };
-        return buckets.iter().map(bound).collect();
+        return buckets.iter().copied().map(upper_bound).collect();
     }
     let lower: Vec<f64> = buckets.iter().copied().map(f64::from).collect();
     let next = lower.iter().skip(1).copied();

@@ -93,7 +93,7 @@ impl KnownVersions {
     }
 }
 
-/// Sorts by version number if all versions of an app have one, otherwise by when each was first seen.
+/// Sorts by version number and build. Versions that this leaves equal, and texts that are not versions, follow by first sight.
 fn ordered(seen: Vec<SeenVersion>) -> Versions {
     let mut versions = Versions::new();
     for one in seen {
@@ -104,13 +104,8 @@ fn ordered(seen: Vec<SeenVersion>) -> Versions {
         });
     }
     for of_app in versions.values_mut() {
-        let numbered = are_numbered(of_app);
         of_app.sort_by(|one, other| {
-            let by_number = numbered
-                .then(|| version_order(&other.name, &one.name))
-                .flatten();
-            by_number
-                .unwrap_or(Ordering::Equal)
+            version_order(&other.name, &one.name)
                 .then(other.first_seen.cmp(&one.first_seen))
                 .then_with(|| other.name.cmp(&one.name))
         });
@@ -118,23 +113,24 @@ fn ordered(seen: Vec<SeenVersion>) -> Versions {
     versions
 }
 
-fn are_numbered(versions: &[Version]) -> bool {
-    let is_number = |one: &Version| version_order(&one.name, &one.name).is_some();
-    versions.iter().all(is_number)
-}
-
-/// Returns the versions of an app that are later than one of them, in the order of `of_app`: newest first. If the version is unknown and has no
-/// number, versions that were first seen after `since` are later.
+/// Returns the versions of an app that are later than one of them, in the order of `of_app`: newest first. If the version is unknown,
+/// versions with an equal number that were first seen after `since` are later.
 #[must_use]
 pub fn later_versions<'v>(of_app: &'v [Version], than: &str, since: UnixTime) -> Vec<&'v str> {
-    let numbered = are_numbered(of_app);
     let place = of_app.iter().position(|one| one.name == than);
     let is_later = |(at, one): &(usize, &Version)| match version_order(&one.name, than) {
-        Some(order) if numbered => order == Ordering::Greater,
-        _ => place.map_or(one.first_seen > since, |place| *at < place),
+        Ordering::Equal => place.map_or(one.first_seen > since, |place| *at < place),
+        order => order == Ordering::Greater,
     };
     let later = of_app.iter().enumerate().filter(is_later);
     later.map(|(_, one)| one.name.as_str()).collect()
+}
+
+/// Returns when a version of any app was first seen.
+#[must_use]
+pub(super) fn first_seen(versions: &Versions, name: &str) -> Option<UnixTime> {
+    let same = versions.values().flatten().filter(|one| one.name == name);
+    same.map(|one| one.first_seen).min()
 }
 
 #[cfg(test)]
@@ -160,7 +156,22 @@ mod tests {
     }
 
     #[test]
+    fn builds_are_sorted_by_number_and_commits_by_first_sighting() {
+        let seen = [("4.10.0 (41)", 10), ("4.9.0 (40)", 20), ("4.10.0 (9)", 30)];
+        assert_eq!(order(&seen), ["4.10.0 (41)", "4.10.0 (9)", "4.9.0 (40)"]);
+        let seen = [("1.4+f00ba42", 10), ("1.4+1234abc", 20), ("1.4", 30)];
+        assert_eq!(order(&seen), ["1.4+1234abc", "1.4+f00ba42", "1.4"]);
+        // One name among numbers does not change the order of the numbers.
+        let seen = [("4.10.0", 10), ("nightly", 20), ("4.9.1", 30)];
+        assert_eq!(order(&seen), ["4.10.0", "4.9.1", "nightly"]);
+    }
+
+    #[test]
     fn versions_without_numbers_are_sorted_by_first_sighting() {
+        assert_eq!(
+            order(&[("summer", 20), ("winter", 10)]),
+            ["summer", "winter"]
+        );
         assert_eq!(
             order(&[("nightly", 10), ("4.10.0", 20)]),
             ["4.10.0", "nightly"]
@@ -180,7 +191,7 @@ mod tests {
         };
         let numbered = of(&[("4.10.0", 10), ("4.9.0", 20), ("4.9", 30), ("4.11.0", 40)]);
         let later = |than| later_versions(&numbered, than, UnixTime::from_secs(0));
-        assert_eq!(later("4.9.0"), ["4.11.0", "4.10.0"]);
+        assert_eq!(later("4.9.0"), ["4.11.0", "4.10.0", "4.9"]);
         assert_eq!(later("4.11.0"), [""; 0]);
         // The order of numbers is known even if the version has sent nothing for a long time.
         assert_eq!(later("4.10.0-beta"), ["4.11.0", "4.10.0"]);

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use super::known_versions::{Versions, first_seen};
 use super::{NamedQuery, ResolvedQuery};
 use crate::remote_config::version_order;
 use crate::store::{ClickHouse, Failure};
@@ -20,12 +21,14 @@ pub struct LatestBuild {
 }
 
 impl LatestBuild {
-    /// Whether this build is later. Texts that are not versions have no order.
-    fn is_after(&self, other: &Self) -> bool {
-        match version_order(&self.version, &other.version) {
-            Some(Ordering::Equal) => self.number > other.number,
-            order => order == Some(Ordering::Greater),
-        }
+    /// Orders by version, then by build number, then by when the versions were first seen.
+    fn order(&self, other: &Self, versions: &Versions) -> Ordering {
+        version_order(&self.version, &other.version)
+            .then(self.number.cmp(&other.number))
+            .then_with(|| {
+                let seen = |build: &Self| first_seen(versions, &build.version);
+                seen(self).cmp(&seen(other))
+            })
     }
 }
 
@@ -51,10 +54,11 @@ impl NamedQuery {
     }
 }
 
-/// Returns the latest build of each stack. Of texts that are not versions, the most frequent one.
+/// Returns the latest build of each stack.
 pub async fn latest_builds(
     clickhouse: &ClickHouse,
     asked: &ResolvedQuery,
+    versions: &Versions,
 ) -> Result<HashMap<u64, LatestBuild>, Failure> {
     let rows = clickhouse.read_table(&asked.reading, asked.sort, MOST_ROWS);
     let (rows, _) = rows.await?;
@@ -69,7 +73,7 @@ pub async fn latest_builds(
             number: keys.next().and_then(|it| it.parse().ok()).unwrap_or(0),
         };
         let known = latest.entry(hash).or_insert_with(|| build.clone());
-        if build.is_after(known) {
+        if build.order(known, versions).is_gt() {
             *known = build;
         }
     }
@@ -79,6 +83,8 @@ pub async fn latest_builds(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::UnixTime;
+    use crate::query::Version;
 
     #[test]
     fn later_builds_have_a_higher_version_or_number() {
@@ -86,9 +92,23 @@ mod tests {
             version: version.to_owned(),
             number,
         };
-        assert!(build("4.10.0", 1).is_after(&build("4.9.0", 2)));
-        assert!(build("4.10.0", 2).is_after(&build("4.10.0", 1)));
-        assert!(!build("4.10.0-beta", 2).is_after(&build("4.10.0", 1)));
-        assert!(!build("nightly", 2).is_after(&build("4.10.0", 1)));
+        let seen = |name: &str, hours: i64| Version {
+            name: name.to_owned(),
+            first_seen: UnixTime::from_secs(hours * 3_600),
+            last_seen: UnixTime::from_secs(hours * 3_600),
+        };
+        let of_app = vec![seen("spring", 1), seen("autumn", 2)];
+        let versions = Versions::from([("shop".to_owned(), of_app)]);
+        for (later, earlier) in [
+            (build("4.10.0", 1), build("4.9.0", 2)),
+            (build("4.10.0", 2), build("4.10.0", 1)),
+            (build("4.10.0", 1), build("4.10.0-beta", 2)),
+            (build("4.10.0 (41)", 0), build("4.9.0 (50)", 0)),
+            (build("4.10.0", 1), build("nightly", 2)),
+            (build("autumn", 0), build("spring", 0)),
+        ] {
+            assert_eq!(later.order(&earlier, &versions), Ordering::Greater);
+            assert_eq!(earlier.order(&later, &versions), Ordering::Less);
+        }
     }
 }

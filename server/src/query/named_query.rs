@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::group_filter::{GroupFilter, GroupStatus, groups_wanted};
 use super::period::{DAYS_FROM, LONGEST, Period, grain_of, step_of};
 use super::same_age::FirstSeen;
+use super::stored_form::{stored_form, stored_part};
 use crate::clock::{DAY, HOUR, UnixTime};
 use crate::store::reads::{
     Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Time, Wanted, subject,
@@ -351,7 +352,7 @@ impl NamedQuery {
             if let Some(name) = name.strip_prefix("contains.") {
                 filters.push(Filter {
                     dimension: searchable(subject, name)?,
-                    wanted: Wanted::Contains(value.clone()),
+                    wanted: Wanted::Contains(stored_part(name, value)),
                 });
                 continue;
             }
@@ -370,10 +371,10 @@ impl NamedQuery {
                         "`{name}` may appear at most {MOST_VALUES} times"
                     )));
                 }
-                Some(values) => values.push(value.clone()),
+                Some(values) => values.push(stored_form(name, value)),
                 None => filters.push(Filter {
                     dimension,
-                    wanted: Wanted::OneOf(vec![value.clone()]),
+                    wanted: Wanted::OneOf(vec![stored_form(name, value)]),
                 }),
             }
         }

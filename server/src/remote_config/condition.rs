@@ -26,7 +26,8 @@ pub enum Condition {
     /// Only the numbers written in the requirement are compared: `=4.12` holds for 4.12.3, and `>4.12` starts at 4.13.
     /// `~4.12.1` means at least 4.12.1 within 4.12; `^4.12` means at least 4.12 within 4. A pre-release counts as its
     /// version: `>=4.12` holds for 4.12.0-beta.1, and `<5` does not hold for 5.0.0-beta.1. A comparator that names a
-    /// pre-release, such as `>=4.12.0-beta.2`, compares as semantic versioning does.
+    /// pre-release, such as `>=4.12.0-beta.2`, compares as semantic versioning does. A build, `+9` or ` (41)`, is compared
+    /// only if the comparator names one: `=1.4.0` holds for 1.4.0+9, and `>=1.4.0+10` does not.
     AppVersion(String),
     /// The build number is within a range.
     Build(BuildRange),

@@ -7,9 +7,10 @@ use unjank_protocol::Network;
 use super::check::{closest, hint};
 use super::condition::{BuildRange, Condition, Percentage};
 use super::fault::{Fault, FaultCode, Faults};
+use super::percentage::canonical_id;
 use super::percentage::{Salted, buckets_of};
 use super::predicate::{Names, Predicate, TextOf, VersionOf};
-use super::version::Requirement;
+use super::requirement::Requirement;
 
 /// The maximum nesting depth of conditions.
 const MAX_DEPTH: usize = 16;
@@ -75,7 +76,8 @@ impl ConditionCheck<'_> {
             Condition::AppId(ids) => self.ids(ids, &at("app_id"), |device| device.app_id),
             Condition::UserId(ids) => self.ids(ids, &at("user_id"), |device| device.user_id),
             Condition::InstallId(ids) => {
-                self.ids(ids, &at("install_id"), |device| device.install_id)
+                let ids: Vec<_> = ids.iter().map(|id| canonical_id(id)).collect();
+                self.ids(&ids, &at("install_id"), |device| device.install_id)
             }
             Condition::OsName(names) => self.names(names, &at("os_name"), |device| device.os_name),
             Condition::DeviceClass(names) => {

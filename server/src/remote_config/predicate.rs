@@ -5,7 +5,8 @@ use unjank_protocol::Glob;
 
 use super::device::{Device, Facts};
 use super::percentage::Salted;
-use super::version::{Requirement, Version};
+use super::requirement::Requirement;
+use super::version::Version;
 
 /// A text attribute of a device.
 pub(super) type TextOf = for<'a> fn(&Device<'a>) -> Option<&'a str>;

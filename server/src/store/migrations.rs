@@ -51,6 +51,7 @@ const MIGRATIONS: &[Migration] = migrations![
     "0022_function_names",
     "0023_ends_of_janks",
     "0024_modes",
+    "0025_values_below_zero",
 ];
 
 /// What all migrations make together, for a database without tables. A test compares both ways.

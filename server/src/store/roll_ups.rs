@@ -3,6 +3,7 @@
 //! Counts and sums are weighted by the inverse of the sample rate. `migrations/clickhouse/0006_rollups.sql` explains the columns.
 
 use self::Expression::{Column, Histogram, HistogramIf, Is};
+use super::buckets::bucket;
 
 /// A roll-up of a raw table.
 pub(super) struct Definition {
@@ -29,8 +30,7 @@ enum Expression {
     Column(&'static str),
     /// SQL, and a name.
     Is(&'static str, &'static str),
-    /// The distribution of values. Bucket b has the weight of the values in (1.02^(b-1), 1.02^b]. Bucket -2000 has the weight of the values
-    /// that are not above zero.
+    /// The distribution of values: weights by [`bucket`].
     Histogram {
         value: &'static str,
         weight: &'static str,
@@ -154,7 +154,8 @@ impl Expression {
 /// `arrays`: the values, and their weights.
 fn histogram(arrays: &str, name: &str) -> String {
     format!(
-        "arrayReduce('sumMap', arrayMap((value, weight) -> map(if(value > 0, toInt16(ceil(log(value) / log(1.02))), toInt16(-2000)), weight), {arrays})) AS `{name}`"
+        "arrayReduce('sumMap', arrayMap((value, weight) -> map({}, weight), {arrays})) AS `{name}`",
+        bucket("value")
     )
 }
 

@@ -63,7 +63,7 @@ impl Frames {
 
     #[must_use]
     pub fn fps(&self) -> Option<f64> {
-        share(self.drawn, self.wanted_s)
+        (self.wanted_s > 0.0).then(|| self.drawn / self.wanted_s)
     }
 
     #[must_use]
@@ -83,7 +83,7 @@ impl Frames {
 }
 
 fn share(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
+    (whole > 0.0).then(|| (part / whole).min(1.0))
 }
 
 impl From<&FrameWindow<'_>> for Frames {

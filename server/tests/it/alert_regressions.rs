@@ -138,6 +138,19 @@ async fn a_slower_version_fires_with_both_versions_and_its_significance() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_version_with_a_build_is_compared_with_the_version_before_it() {
+    let watched = watched().await;
+    // The older version is seen last.
+    watched.fleet("4.10.0 (41)", &[("high", 100, 130)]).await;
+    watched.fleet("4.9.0 (40)", &[("high", 100, 100)]).await;
+    watched.rule(slower("same_days")).await;
+    let found = watched.incidents(|all| all.len() == 1).await;
+    let sides = &found[0]["evidence"]["sides"];
+    assert_eq!(sides["version"], "4.10.0 (41)");
+    assert_eq!(sides["base_version"], "4.9.0 (40)");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn equal_speed_and_insignificant_changes_are_no_regressions() {
     let watched = watched().await;
     watched.fleet("4.11.0", &[("high", 100, 100)]).await;

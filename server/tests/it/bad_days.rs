@@ -90,8 +90,8 @@ async fn every_bad_request_gets_its_documented_answer() {
     not json: 400 invalid_json
     empty: 400 invalid_json
     cut off: 400 invalid_json
-    NaN: 400 invalid_json
-    not utf-8: 400 invalid_utf8
+    NaN: 202 accepted 0 rejected 1
+    not utf-8: 202 accepted 1 rejected 0
     a list: 400 invalid_envelope
     deep: 400 invalid_envelope
     deep lists: 422 invalid_resource

@@ -318,6 +318,79 @@ async fn an_export_of_several_blocks_contains_all_rows() {
     assert!(dimension.contains("they have name, kind"), "{dimension}");
 }
 
+/// Checks Perfetto's rule: of two events of a track, one is inside the other, or they are beside each other.
+fn assert_nested(chrome: &Value) {
+    let events = chrome["traceEvents"].as_array().unwrap();
+    let bars: Vec<(u64, i64, i64)> = events
+        .iter()
+        .filter(|event| event["ph"] == "X")
+        .map(|event| {
+            let number = |name: &str| event[name].as_i64().unwrap();
+            let (start, end) = (number("ts"), number("ts") + number("dur"));
+            (event["tid"].as_u64().unwrap(), start, end)
+        })
+        .collect();
+    for one in &bars {
+        for other in &bars {
+            let across = one.1 < other.1 && other.1 < one.2 && one.2 < other.2;
+            assert!(one.0 != other.0 || !across, "{one:?} and {other:?} overlap");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_spans_of_a_thread_are_exported_to_tracks_of_their_own() {
+    let mut batch = run(Uuid::new_v4());
+    let trace = Uuid::new_v4().simple().to_string();
+    // Start and duration in milliseconds: a parent, children that overlap, one that outlives its parent, and one of no length.
+    let times = [
+        (0, 1_000),
+        (100, 500),
+        (400, 500),
+        (900, 300),
+        (450, 10),
+        (500, 0),
+        (100, 500),
+    ];
+    let spans = times.iter().enumerate().flat_map(|(place, (start, long))| {
+        ["main", "tokio-1"].map(|thread| {
+            let mut span = span();
+            span["trace_id"] = json!(trace);
+            span["name"] = json!(format!("{thread} {place}"));
+            span["thread"] = json!(thread);
+            span["start"] = json!(format!(
+                "2026-11-20T11:59:{:06.3}Z",
+                f64::from(*start) / 1e3
+            ));
+            span["duration_us"] = json!(long * 1_000);
+            span
+        })
+    });
+    batch["spans"] = spans.collect();
+    let server = stored(&[batch]).await;
+    let chrome = text(&export(&server, &["trace", &trace]).await);
+    let chrome: Value = serde_json::from_str(&chrome).unwrap();
+    assert_nested(&chrome);
+    let events = chrome["traceEvents"].as_array().unwrap();
+    let of_kind = |kind: &'static str| events.iter().filter(move |event| event["ph"] == kind);
+    assert_eq!(of_kind("X").count(), 14);
+    let names: Vec<_> = of_kind("M")
+        .skip(1)
+        .map(|event| event["args"]["name"].clone())
+        .collect();
+    assert_eq!(names, ["main", "main (2)", "tokio-1", "tokio-1 (2)"]);
+    for event in of_kind("X") {
+        let track = of_kind("M")
+            .find(|name| name["tid"] == event["tid"])
+            .unwrap();
+        let (name, track) = (
+            event["name"].as_str().unwrap(),
+            track["args"]["name"].as_str().unwrap(),
+        );
+        assert_eq!(name.split(' ').next(), track.split(' ').next());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn traces_and_stacks_are_exported_in_the_formats_of_viewers() {
     let mut batch = run(Uuid::new_v4());

@@ -335,6 +335,39 @@ async fn panels_show_the_numbers_of_the_query_api() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_list_of_versions_has_their_order() {
+    let server = Server::start().await;
+    server.ready().await;
+    let mut versions = [
+        "nightly",
+        "1.4.0+9",
+        "1.4.0+10",
+        "4.9.0",
+        "4.9.0 (40)",
+        "4.10.0-beta2",
+        "4.10.0-rc1",
+        "4.10.0-rc10",
+        "4.10",
+        "4.10.0 (9)",
+        "4.10.0 (41)",
+        "10.0",
+    ];
+    versions.reverse();
+    for version in versions {
+        assert_eq!(server.send(&sent(version, 1)).await.status, 202);
+    }
+    server.drained().await;
+    versions.reverse();
+    for board in boards() {
+        let lists = board.lists();
+        let (_, sql) = lists.iter().find(|one| one.0 == "app_version").unwrap();
+        let found = rows(&server, &expanded(sql, &chosen(&[]))).await;
+        let found: Vec<_> = found.iter().map(|row| &row["app_version"]).collect();
+        assert_eq!(found, versions, "{}", board.file);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_groups_of_janks_are_those_of_the_query_api() {
     let server = seeded().await;
     let token = server.token("viewer --project default").await;

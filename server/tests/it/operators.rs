@@ -175,3 +175,54 @@ async fn the_last_use_of_keys_and_tokens_is_shown() {
     .await;
     assert!(keys.iter().any(|key| key["last_used_at"].is_null()));
 }
+
+/// Returns what a server that cannot start writes to its log.
+fn log_of(arguments: &[&str], environment: &[(&str, &str)]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = std::process::Command::new(crate::engine::UNJANK)
+        .args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--admin-listen",
+            "127.0.0.1:0",
+            "--clickhouse-url",
+            "http://127.0.0.1:9",
+        ])
+        .args(["--retention-days", "1", "--data-dir"])
+        .arg(folder.path())
+        .args(arguments)
+        .env_remove("UNJANK_LOG_PLAIN")
+        .envs(environment.iter().copied())
+        .stdin(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stderr = child.stderr.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stderr), &mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    line
+}
+
+#[test]
+fn logs_are_plain_on_request_and_have_no_colours_outside_a_terminal() {
+    for (arguments, environment, is_plain) in [
+        (&["--log-plain"][..], &[][..], true),
+        (&[], &[("UNJANK_LOG_PLAIN", "1")], true),
+        (&[], &[("UNJANK_LOG_PLAIN", "yes")], true),
+        (&[], &[("UNJANK_LOG_PLAIN", "true")], true),
+        (&[], &[("UNJANK_LOG_PLAIN", "0")], false),
+        (&[], &[("UNJANK_LOG_PLAIN", "")], false),
+        (&[], &[], false),
+    ] {
+        let log = log_of(arguments, environment);
+        assert!(!log.contains('\u{1b}'), "{log:?}");
+        assert_eq!(log.starts_with('{'), !is_plain, "{environment:?}: {log:?}");
+        assert!(
+            log.contains("INFO") || log.contains("WARN"),
+            "{environment:?}: {log:?}"
+        );
+    }
+}

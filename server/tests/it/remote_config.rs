@@ -127,6 +127,38 @@ async fn an_override_applies_only_to_matching_devices() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn conditions_order_versions_and_their_builds() {
+    let server = Server::away(&[]).await;
+    let token = server.token("editor").await;
+    let at_least = |id: &str, requirement: &str| {
+        json!({
+            "id": id, "note": "builds", "when": {"app_version": requirement},
+            "patch": {"sampling": {"janks": 1.0}}
+        })
+    };
+    let overrides = [
+        at_least("builds", ">=4.10"),
+        at_least("plus", ">=1.4.0+10, <2"),
+    ];
+    let document = json!({"base": {"sampling": {"janks": 0.5}}, "overrides": overrides});
+    let saved = save(&server, &token, document).await;
+    assert_eq!(saved.status, 201, "{:?}", saved.body);
+    for (version, janks) in [
+        ("4.10.0 (41)", 1.0),
+        ("4.9.0 (40)", 0.5),
+        ("1.4.0%2B10", 1.0),
+        ("1.4.0%2B9", 0.5),
+        ("1.4.0", 0.5),
+        ("5.0 beta 2", 1.0),
+        ("4.10.1.2.3", 1.0),
+        ("nightly", 0.5),
+    ] {
+        let polled = poll(&server, &format!("app_version={version}"), None).await;
+        assert_eq!(polled.body["sampling"]["janks"], janks, "{version}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_receipt_has_the_etag_of_the_devices_current_configuration() {
     let server = Server::start().await;
     let token = server.token("editor").await;

@@ -33,13 +33,8 @@ async fn every_inserted_column_has_the_type_that_its_table_declares() {
     let mut batch: serde_json::Value = serde_json::from_str(EXAMPLE).unwrap();
     batch["split_from"] = serde_json::json!([uuid::Uuid::new_v4()]);
     let json = batch.to_string();
-    let checked = ingest::check(
-        json.as_bytes(),
-        &device,
-        &Limits::default(),
-        context.received_at,
-    )
-    .unwrap();
+    let body = ingest::Body::new(json.as_bytes());
+    let checked = ingest::check(&body, &device, &Limits::default(), context.received_at).unwrap();
     let record = checked.into_record(&context, None).record;
     let frames = Record::read(&record).unwrap().frames;
     assert_eq!(frames.len(), 13, "a frame for each table");
@@ -79,7 +74,7 @@ async fn migrations_run_once_and_a_restart_repeats_none() {
         "0001_signals\t1\n0002_stacks\t1\n0003_arrivals\t1\n0004_batch_devices\t1\n0005_classes\t1\n\
          0006_rollups\t1\n0007_rollups_of_use\t1\n0008_rollups_of_arrivals\t1\n0009_dash\t1\n0010_folds\t1\n\
          0011_proofs\t1\n0012_dash_without_marks\t1\n0013_mark_of_traffic\t1\n0014_rebuilds\t1\n\
-         0015_split_batches\t1\n0016_dropped_rows\t1\n0017_marks_of_outcomes\t1\n0018_dropped_rows_of_projects\t1\n0019_raw_without_views\t1\n0020_fewer_merges\t1\n0021_stacks_symbolicated\t1\n0022_function_names\t1\n0023_ends_of_janks\t1\n0024_modes\t1\nbaseline\t1"
+         0015_split_batches\t1\n0016_dropped_rows\t1\n0017_marks_of_outcomes\t1\n0018_dropped_rows_of_projects\t1\n0019_raw_without_views\t1\n0020_fewer_merges\t1\n0021_stacks_symbolicated\t1\n0022_function_names\t1\n0023_ends_of_janks\t1\n0024_modes\t1\n0025_values_below_zero\t1\nbaseline\t1"
     );
 }
 

@@ -194,3 +194,42 @@ async fn invalid_rules_are_refused_and_only_an_admin_can_save_rules() {
         .await;
     assert_eq!(refused.status.as_u16(), 403);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_from_apps_are_stored_as_they_are() {
+    let server = Server::start().await;
+    server.ready().await;
+    let names = [
+        "/assets/logo@2x.png",
+        "Cart@a1b2c3.pay",
+        "bootstrap@5.3.0-alpha1.min.css",
+        "login(password: String, token: String?)",
+        "cart?.total==null",
+    ];
+    let time = unjank_protocol::Timestamp::from_micros(NOW);
+    let mut batch = spans(names.len());
+    for (place, name) in names.into_iter().enumerate() {
+        let span = &mut batch["spans"][place];
+        span["name"] = json!(name);
+        span["attributes"] = json!({"asset": name});
+        span["events"] = json!([{"time": time, "name": name}]);
+    }
+    batch["janks"] = json!([{"start": time, "duration_ms": 900, "page": names[0],
+        "run_log": [{"time": time, "message": names[1]}], "stack": [{"function": names[2], "file": names[0]}]}]);
+    batch["spans"][0]["page"] = json!("bob@shop.example");
+    assert_eq!(server.send(&batch).await.status, 202);
+    server.drained().await;
+    let stored = server
+        .query("SELECT name, attributes['asset'], `events.name`[1] FROM spans ORDER BY name")
+        .await;
+    let mut expected = names.map(|name| format!("{name}\t{name}\t{name}"));
+    expected.sort();
+    assert_eq!(stored, expected.join("\n"));
+    let jank = "SELECT page, `run_log.message`[1] FROM janks";
+    assert_eq!(
+        server.query(jank).await,
+        format!("{}\t{}", names[0], names[1])
+    );
+    let page = "SELECT toString(page) FROM spans WHERE page != ''";
+    assert_eq!(server.query(page).await, "[email]");
+}

@@ -94,6 +94,22 @@ async fn frames_link_to_the_latest_version_of_their_stack() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn frames_link_to_the_latest_build_of_their_stack() {
+    let server = Server::start().await;
+    server.ready().await;
+    let editor = server.token("editor --project default").await;
+    let links = server.call(&editor, Method::PUT, LINKS, Some(github()));
+    assert_eq!(links.await.status, 204);
+    for version in ["1.4.0+9", "1.4.0+10", "1.4.0+8", "nightly", "nightly"] {
+        server.send(&janks(version)).await;
+    }
+    server.drained().await;
+    let url = "https://github.com/acme/shop/blob/v1.4.0%2B10/app/src/main/java/com/example/shop/Cart.kt#L41";
+    let stacks = "/stacks/0/frames/1/source_url";
+    until_linked(&server, (&editor, "stacks"), stacks, url).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn stacks_name_the_builds_whose_symbols_are_missing() {
     let server = Server::start().await;
     server.ready().await;

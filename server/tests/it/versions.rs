@@ -101,3 +101,39 @@ async fn a_version_reaches_users_in_its_first_hour_if_it_is_rolled_out_at_once()
         ]
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn versions_are_listed_by_number_then_by_build_then_by_first_sight() {
+    let asked = Asked::of(&[]).await;
+    let schemes = [
+        ("builds", vec!["4.10.0 (41)", "4.10.0 (9)", "4.9.0 (40)"]),
+        ("plus", vec!["1.4.0+10", "1.4.0+9", "1.4.0"]),
+        (
+            "stages",
+            vec!["2.0.0", "2.0.0-RC1", "2.0.0-beta10", "2.0.0-beta2"],
+        ),
+        ("names", vec!["5.0", "autumn", "summer", "spring"]),
+        ("commits", vec!["1.0+0a1b2c3", "1.0+f00ba42"]),
+        ("parts", vec!["1.2.3.4.10", "1.2.3.4.9"]),
+    ];
+    // The last of each list is sent first. Only names and commits depend on it, so the others begin in the middle.
+    for place in (0..4).rev() {
+        for (app, versions) in &schemes {
+            let place = match *app {
+                "names" | "commits" => place,
+                _ => (place + 1) % 4,
+            };
+            if let Some(version) = versions.get(place) {
+                send(&asked, app, version, &installs(1)).await;
+            }
+        }
+        asked.server.pass(DAY / 24);
+    }
+    let found = versions(&asked).await;
+    for (app, versions) in schemes {
+        let listed = found
+            .iter()
+            .filter_map(|one| one.0.strip_prefix(&format!("{app} ")));
+        assert_eq!(listed.collect::<Vec<_>>(), versions);
+    }
+}

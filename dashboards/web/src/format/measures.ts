@@ -23,15 +23,19 @@ export function metricLabel(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Merges buckets into at most `most` buckets of equal width on a logarithmic scale. */
+/** Merges buckets into at most `most` buckets of equal width on a logarithmic scale, which is mirrored below zero. */
 export function coarser(bounds: number[], series: number[][], most = 40): { bounds: number[]; series: number[][] } {
-  const positive = bounds.filter((bound) => bound > 0);
-  if (bounds.length <= most || positive.length < 2) return { bounds, series };
-  const low = Math.log(positive[0]!);
-  const step = (Math.log(positive.at(-1)!) - low) / most;
-  const wide = Array.from({ length: most }, (_, index) => Math.exp(low + step * (index + 1)));
+  const sizes = bounds.filter((bound) => bound !== 0).map(Math.abs);
+  if (bounds.length <= most || sizes.length < 2) return { bounds, series };
+  // From -1 to 1, between the bounds nearest to zero, the scale is linear.
+  const nearest = Math.min(...sizes);
+  const scaled = (bound: number) => (bound === 0 ? 0 : Math.sign(bound) * (1 + Math.log(Math.abs(bound) / nearest)));
+  const unscaled = (at: number) => nearest * (Math.abs(at) <= 1 ? at : Math.sign(at) * Math.exp(Math.abs(at) - 1));
+  const low = scaled(bounds.find((bound) => bound !== 0)!);
+  const step = (scaled(bounds.at(-1)!) - low) / most;
+  const wide = Array.from({ length: most }, (_, index) => unscaled(low + step * (index + 1)));
   const place = bounds.map((bound) =>
-    bound <= 0 ? 0 : Math.max(0, Math.min(most - 1, Math.ceil((Math.log(bound) - low) / step - 1e-9) - 1)),
+    Math.max(0, Math.min(most - 1, Math.ceil((scaled(bound) - low) / step - 1e-9) - 1)),
   );
   const merged = series.map((counts) => {
     const sums = wide.map(() => 0);

@@ -52,6 +52,10 @@ const REASONS: Record<string, Reason> = {
     means: 'A metric that is not a finite number.',
     todo: 'Look for a division by zero in the monitor that sends it.',
   },
+  value_out_of_range: {
+    means: 'A metric above 1e240 or below -1e240.',
+    todo: 'Look for a placeholder for “no value” in the monitor that sends it.',
+  },
   count_out_of_range: { means: 'A metric without samples.', todo: 'Do not send metrics without samples.' },
   name_missing: {
     means: 'An event without its name.',

@@ -3,6 +3,7 @@
 import { queryTable, type Question } from '../api/query';
 import { applicable } from '../api/applicable';
 import { withValues, type Filters } from '../navigation/filters';
+import { releases } from './releases.svelte';
 import type { VersionUse } from './version_order';
 
 export async function knownVersions(filters: Filters, signal: AbortSignal): Promise<VersionUse[]> {
@@ -13,7 +14,8 @@ export async function knownVersions(filters: Filters, signal: AbortSignal): Prom
     measures: ['sessions'],
     limit: 1000,
   };
-  const answer = await queryTable(everyVersion, question, signal);
+  // Their order may depend on when each was first seen.
+  const [answer] = await Promise.all([queryTable(everyVersion, question, signal), releases.ask(filters.project)]);
   return answer.rows.map(({ keys, values }) => ({
     app: keys[0] ?? '',
     version: keys[1] ?? '',

@@ -1,6 +1,7 @@
 // When each version began to reach users. All charts and pages share one request, which is repeated every five minutes.
 
 import { api, ask } from '../api/client';
+import { noteFirstSeen } from './version_order';
 
 export interface Release {
   app: string;
@@ -20,6 +21,7 @@ let all = $state.raw<Release[]>([]);
 let isAnswered = $state(false);
 let of = '';
 let askedAt = 0;
+let asking = Promise.resolve();
 
 export const releases = {
   /** By app, newest first. */
@@ -31,25 +33,31 @@ export const releases = {
     return isAnswered;
   },
   /** Fetches the versions of a project, unless they are fresh. A failure keeps the previous ones: charts then have no marks. */
-  async ask(project: string) {
-    if (project === of && Date.now() - askedAt < FRESH_MS) return;
-    if (project !== of) [all, isAnswered] = [[], false];
-    [of, askedAt] = [project, Date.now()];
-    if (!project) return;
-    const params = { path: { project } };
-    const answer = await ask(api.GET('/api/v1/projects/{project}/versions', { params })).catch(() => null);
-    if (project !== of) return;
-    isAnswered = true;
-    if (!answer) {
-      askedAt = 0;
-      return;
+  ask(project: string): Promise<void> {
+    if (project !== of || Date.now() - askedAt >= FRESH_MS) {
+      if (project !== of) [all, isAnswered] = [[], false];
+      [of, askedAt] = [project, Date.now()];
+      asking = project ? fetchAll(project) : Promise.resolve();
     }
-    all = answer.versions.map((one) => ({
-      app: one.app_id,
-      version: one.app_version,
-      firstSeen: one.first_seen / 1e6,
-      lastSeen: one.last_seen / 1e6,
-      reached: one.reached_users ? one.reached_users / 1e6 : null,
-    }));
+    return asking;
   },
 };
+
+async function fetchAll(project: string) {
+  const params = { path: { project } };
+  const answer = await ask(api.GET('/api/v1/projects/{project}/versions', { params })).catch(() => null);
+  if (project !== of) return;
+  isAnswered = true;
+  if (!answer) {
+    askedAt = 0;
+    return;
+  }
+  all = answer.versions.map((one) => ({
+    app: one.app_id,
+    version: one.app_version,
+    firstSeen: one.first_seen / 1e6,
+    lastSeen: one.last_seen / 1e6,
+    reached: one.reached_users ? one.reached_users / 1e6 : null,
+  }));
+  noteFirstSeen(all);
+}

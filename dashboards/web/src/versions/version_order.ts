@@ -1,40 +1,107 @@
-// The order of versions: 4.9 before 4.10, a release candidate before its release. Pure.
+// The order of versions: 4.9 before 4.10, a release candidate before its release, build 9 before build 10. The rule is that of
+// `server/src/remote_config/version.rs`, and `version_order.json` beside it checks both.
 
 interface Parsed {
   numbers: number[];
-  pre: string[];
+  pre: Part[] | null;
+  build: Part[] | null;
 }
+
+/** A number without leading zeros, or letters in lower case. */
+type Part = { digits: string } | { letters: string };
+
+const NUMBERS = 8;
+const BEFORE = /^(alpha|beta|canary|debug|dev|nightly|pre|preview|rc|snapshot)(?![a-z])/i;
+const AFTER = /^((fix|hotfix|patch|post)(?![a-z])|\d+-g[0-9a-f]+$)/i;
+const COMMIT_ID = /^(?!\d+$)[0-9a-f]{7,}$/i;
+const PRE_RELEASE = /^[0-9a-z-]+(\.[0-9a-z-]+)*$/i;
 
 function parse(version: string): Parsed | null {
-  const found = /^v?(\d+(?:\.\d+)*)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$/.exec(version.trim());
-  if (!found) return null;
-  return { numbers: found[1]!.split('.').map(Number), pre: found[2]?.split('.') ?? [] };
+  const found = /^(?:version +|v)?(\d+(?:\.\d+)*)(?![.\d])(.*)$/is.exec(version.trim());
+  const numbers = found?.[1]!.split('.') ?? [];
+  if (!found || numbers.length > NUMBERS || numbers.some((number) => BigInt(number) >= 1n << 64n)) return null;
+  const suffixes = split(found[2]!, numbers.length);
+  if (!suffixes) return null;
+  const build = suffixes.build?.trim().replace(/^build +/i, '') ?? null;
+  const isReadable = (text: string | null) => text === null || (/[0-9a-z]/i.test(text) && !/[\p{Cc},|]/u.test(text));
+  if (!isReadable(suffixes.pre) || !isReadable(build)) return null;
+  return {
+    numbers: numbers.map(Number),
+    pre: suffixes.pre === null ? null : parts(suffixes.pre),
+    build: build === null ? null : parts(build),
+  };
 }
 
-/** Negative if `a` is older. Texts that are not versions come before all versions, in alphabetical order. */
-export function compareVersions(a: string, b: string): number {
-  const [left, right] = [parse(a), parse(b)];
-  if (!left || !right) return Number(left !== null) - Number(right !== null) || (a < b ? -1 : Number(a > b));
-  for (let place = 0; place < Math.max(left.numbers.length, right.numbers.length); place += 1) {
-    const by = (left.numbers[place] ?? 0) - (right.numbers[place] ?? 0);
-    if (by !== 0) return by;
+/** Splits what follows the numbers into a pre-release and a build. */
+function split(rest: string, numbers: number): { pre: string | null; build: string | null } | null {
+  const [, before, suffix] = /^([^+(]*)(.*)$/s.exec(rest)!;
+  if (suffix!.startsWith('(') && !suffix!.endsWith(')')) return null;
+  const build = suffix!.startsWith('(') ? suffix!.slice(1, -1) : suffix! === '' ? null : suffix!.slice(1);
+  const text = before!.trim();
+  if (text === '') return { pre: null, build };
+  if (before!.startsWith('-')) {
+    const [, pre, after] = /^([^ ]*) ?(.*)$/s.exec(before!.slice(1))!;
+    if (!PRE_RELEASE.test(pre!)) return null;
+    return AFTER.test(pre!) ? { pre: null, build: pre! } : { pre: pre!, build: build ?? (after!.trim() || null) };
   }
-  if (left.pre.length === 0 || right.pre.length === 0)
-    return Number(left.pre.length === 0) - Number(right.pre.length === 0);
-  for (let place = 0; place < Math.max(left.pre.length, right.pre.length); place += 1) {
-    const [one, other] = [left.pre[place], right.pre[place]];
-    if (one === undefined || other === undefined) return Number(one !== undefined) - Number(other !== undefined);
+  if (/^[a-z]/i.test(before!)) return numbers > 1 && /^[a-z]+\d*$/i.test(text) ? { pre: text, build } : null;
+  if (!before!.startsWith(' ')) return null;
+  if (BEFORE.test(text)) return { pre: text, build };
+  return build === null ? { pre: null, build: text } : null;
+}
+
+/** Commit ids do not order versions. */
+function parts(text: string): Part[] {
+  const words = text.split(/[^0-9a-z]+/i).filter((word) => word !== '' && !COMMIT_ID.test(word));
+  const runs = words.flatMap((word) => word.toLowerCase().match(/\d+|[a-z]+/g) ?? []);
+  return runs.map((run) => (/^\d/.test(run) ? { digits: run.replace(/^0+/, '') } : { letters: run }));
+}
+
+function compareParts(a: Part[], b: Part[]): number {
+  for (const [place, one] of a.entries()) {
+    const other = b[place];
+    if (!other) return 1;
     const by = comparePart(one, other);
     if (by !== 0) return by;
   }
-  return 0;
+  return a.length - b.length;
 }
 
-function comparePart(a: string, b: string): number {
-  const [isNumber, otherIsNumber] = [/^\d+$/.test(a), /^\d+$/.test(b)];
-  if (isNumber && otherIsNumber) return Number(a) - Number(b);
-  if (isNumber !== otherIsNumber) return isNumber ? -1 : 1;
-  return a < b ? -1 : Number(a > b);
+function comparePart(a: Part, b: Part): number {
+  if ('digits' in a && 'digits' in b) return a.digits.length - b.digits.length || byText(a.digits, b.digits);
+  if ('letters' in a && 'letters' in b) return byText(a.letters, b.letters);
+  return 'digits' in a ? -1 : 1;
+}
+
+const byText = (a: string, b: string) => (a < b ? -1 : Number(a > b));
+
+let firstSeen = new Map<string, number>();
+
+/** Notes when versions were first seen, which orders those that are equal otherwise. */
+export function noteFirstSeen(versions: { version: string; firstSeen: number }[]) {
+  firstSeen = new Map();
+  for (const one of versions)
+    firstSeen.set(one.version, Math.min(one.firstSeen, firstSeen.get(one.version) ?? Infinity));
+}
+
+/** Negative if `a` is older. Texts that are not versions come before all versions, in the order in which they were first seen. */
+export function compareVersions(a: string, b: string): number {
+  return byNumberAndBuild(a, b) || (firstSeen.get(a) ?? 0) - (firstSeen.get(b) ?? 0) || byText(a, b);
+}
+
+/** The order by the texts alone. 0: only first sight orders these versions. */
+export function byNumberAndBuild(a: string, b: string): number {
+  const [left, right] = [parse(a), parse(b)];
+  if (!left || !right) return Number(left !== null) - Number(right !== null);
+  for (let place = 0; place < NUMBERS; place += 1) {
+    const by = (left.numbers[place] ?? 0) - (right.numbers[place] ?? 0);
+    if (by !== 0) return by;
+  }
+  const pre =
+    left.pre && right.pre ? compareParts(left.pre, right.pre) : Number(left.pre === null) - Number(right.pre === null);
+  if (pre !== 0) return pre;
+  if (left.build && right.build) return compareParts(left.build, right.build);
+  return Number(left.build !== null) - Number(right.build !== null);
 }
 
 export interface VersionUse {

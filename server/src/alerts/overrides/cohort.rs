@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::alerts::rule::Metric;
-use crate::remote_config::{Condition, version_order};
+use crate::remote_config::{Condition, exact_requirement};
 
 /// The dimensions that devices report when they poll. Pages and names are not among them.
 const OF_DEVICES: [&str; 6] = [
@@ -14,7 +14,6 @@ const OF_DEVICES: [&str; 6] = [
     "device_model",
     "device_class",
 ];
-const VERSION_NUMBERS: usize = 4;
 
 /// Returns the condition for an incident with these labels. Filters of its rule count too if they name whole values.
 ///
@@ -77,22 +76,10 @@ fn any_version(values: &[String], of: fn(String) -> Condition) -> Result<Conditi
     }
 }
 
-/// Returns a requirement that only this version meets. For 4.12, it does not match 4.12.3.
 fn exactly(version: &str) -> Result<String, String> {
-    if version_order(version, version).is_none() {
-        return Err(format!(
-            "`{version}` is not a version number, so no condition matches it alone"
-        ));
-    }
-    let version = version.trim().trim_start_matches(['v', 'V']);
-    let version = version
-        .split_once('+')
-        .map_or(version, |(version, _)| version);
-    let (numbers, pre) = version.split_once('-').unwrap_or((version, ""));
-    let written = numbers.split('.').count();
-    let zeros = ".0".repeat(VERSION_NUMBERS.saturating_sub(written));
-    let dash = if pre.is_empty() { "" } else { "-" };
-    Ok(format!("={numbers}{zeros}{dash}{pre}"))
+    exact_requirement(version).ok_or_else(|| {
+        format!("`{version}` is not a version number, so no condition matches it alone")
+    })
 }
 
 #[cfg(test)]
@@ -128,7 +115,7 @@ mod tests {
         let two = cohort_json(json!({}), &json!({"os_version": ["17", "v18.1-beta.2+7"]})).unwrap();
         assert_eq!(
             two,
-            json!({"all": [{"any": [{"os_version": "=17.0.0.0"}, {"os_version": "=18.1.0.0-beta.2"}]}]})
+            json!({"all": [{"any": [{"os_version": "=17.0.0.0"}, {"os_version": "=18.1.0.0-beta.2+7"}]}]})
         );
         assert!(cohort_json(json!({"app_version": "nightly"}), &json!({})).is_err());
         assert!(cohort_json(json!({"device_class": ""}), &json!({})).is_err());

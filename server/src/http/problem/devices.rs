@@ -13,7 +13,6 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let (status, code) = match &refusal {
             Refusal::NotJson { .. } => (StatusCode::BAD_REQUEST, "invalid_json"),
-            Refusal::NotUtf8(_) => (StatusCode::BAD_REQUEST, "invalid_utf8"),
             Refusal::Envelope(_) => (StatusCode::BAD_REQUEST, "invalid_envelope"),
             Refusal::Resource(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_resource"),
             Refusal::TooManyEvents { .. } | Refusal::ListsTooLarge { .. } => {

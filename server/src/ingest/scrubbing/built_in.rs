@@ -3,6 +3,8 @@
 //!
 //! A text without any sign of them is only scanned once, byte by byte. Each match is replaced by its kind, such as `[email]`.
 
+mod names;
+
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
@@ -65,11 +67,12 @@ impl Found {
 }
 
 /// `?` followed by something like `name=value`, to the end of the word. It follows a path or URL.
-static QUERY: LazyLock<Regex> = LazyLock::new(|| regex(r"\?[A-Za-z0-9_.~%\[\]-]+=[^\s]*"));
+static QUERY: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"\?[A-Za-z0-9_~%\[-][A-Za-z0-9_.~%\[\]-]*=[^\s]*"));
 static URL_USER: LazyLock<Regex> = LazyLock::new(|| regex(r"://[^\s/?#@\[][^\s/?#@]*@"));
-/// Domains are in lower case, so `this@MainActivity.onCreate` is not an address.
+/// Domains are in lower case, so `this@MainActivity.onCreate` is not an address. [`names::is_address`] tells the other names.
 static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"[A-Za-z0-9._%+-]+(?:@|%40)[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24}\b")
+    regex(r"([A-Za-z0-9._%+-]+)(?:@|%40)([a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24})\b")
 });
 /// 13 to 19 digits in groups. The check digit then decides whether it is a card number.
 static CARD: LazyLock<Regex> = LazyLock::new(|| regex(r"\b[3-6](?:[ -]?[0-9]){12,18}\b"));
@@ -89,9 +92,9 @@ static SECRET: LazyLock<Regex> = LazyLock::new(|| {
           eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*
         | \b(?: uj[irkst]_ | gh[pousr]_ | github_pat_ | glpat- | sk_live_ | sk_test_ | rk_live_ | xox[abeoprs]- )[A-Za-z0-9_-]{16,}
         | \bAKIA[0-9A-Z]{16}\b | \bAIza[0-9A-Za-z_-]{35}
-        | (?P<scheme> \b(?i:bearer|basic)\x20+ )[A-Za-z0-9._~+/-]{8,}=*
+        | (?P<scheme> \b(?i:bearer|basic)\x20+ )(?P<credential> [A-Za-z0-9._~+/-]{8,}=*)
         | (?P<name> \b(?i: [a-z_-]*pass(?:word|wd|phrase)? | pwd | [a-z_-]*secret | [a-z_-]*token | api[_-]?key | session[_-]?id
-            | authorization )\x20?[=:]\x20? )(?: (?i:bearer|basic)\x20+ )?[^\s,;&\[][^\s,;&]{3,}
+            | authorization )\x20?[=:]\x20? )(?: (?i:bearer|basic)\x20+ )?(?P<value> [^\s,;&\[][^\s,;&]{3,})
         | (?P<cookie> \b(?i: (?:set-)?cookie )\x20?[=:]\x20? )[^\[\n][^\n]{3,}",
     )
 });
@@ -130,16 +133,30 @@ pub(in crate::ingest) fn scrubbed(text: &str) -> Option<(String, Found)> {
             kept.to_owned()
         };
         replace(&SECRET, Kind::Secret, &|captures| {
+            let is_name = |group: &str, is_name: fn(&str) -> bool| {
+                captures
+                    .name(group)
+                    .is_some_and(|text| is_name(text.as_str()))
+            };
+            if is_name("credential", names::is_word) || is_name("value", names::is_type) {
+                return None;
+            }
             let kept = ["scheme", "name", "cookie"].map(|group| keep(group, captures));
             Some(format!("{}[secret]", kept.concat()))
         });
     }
     if signs.query {
-        replace(&QUERY, Kind::Query, &|_| Some("?[query]".to_owned()));
+        replace(&QUERY, Kind::Query, &|captures| {
+            let query = captures.get(0).map_or("", |query| query.as_str());
+            (!names::is_comparison(query)).then(|| "?[query]".to_owned())
+        });
     }
     if signs.at {
         replace(&URL_USER, Kind::UrlUser, &|_| Some("://[user]@".to_owned()));
-        replace(&EMAIL, Kind::Email, &|_| Some("[email]".to_owned()));
+        replace(&EMAIL, Kind::Email, &|captures| {
+            let part = |group| captures.get(group).map_or("", |part| part.as_str());
+            names::is_address(part(1), part(2)).then(|| "[email]".to_owned())
+        });
     }
     if signs.digits {
         replace(&CARD, Kind::Card, &|captures| {
@@ -150,8 +167,7 @@ pub(in crate::ingest) fn scrubbed(text: &str) -> Option<(String, Found)> {
             let before = captures.get(1).map_or("", |before| before.as_str());
             let all = captures.get(0).map_or("", |all| all.as_str());
             let digits = all.bytes().filter(u8::is_ascii_digit).count();
-            (10..=15)
-                .contains(&digits)
+            ((10..=15).contains(&digits) && !names::is_coordinate(all))
                 .then(|| format!("{before}[phone]"))
         });
     }
@@ -313,6 +329,25 @@ mod tests {
             "550e8400-e29b-41d4-a716-446655440000",
         ] {
             assert_eq!(scrubbed(text), None, "{text}");
+        }
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Corpus {
+        kept: Vec<String>,
+        /// Texts, and what is stored.
+        scrubbed: Vec<(String, String)>,
+    }
+
+    #[test]
+    fn names_from_apps_are_kept_and_secrets_beside_them_are_not() {
+        let corpus: Corpus = serde_json::from_str(include_str!("corpus.json")).unwrap();
+        for text in corpus.kept {
+            assert_eq!(scrubbed(&text), None, "{text}");
+        }
+        for (text, stored) in corpus.scrubbed {
+            let scrubbed = scrubbed(&text).map(|(text, _)| text);
+            assert_eq!(scrubbed, Some(stored), "{text}");
         }
     }
 

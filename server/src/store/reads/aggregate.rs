@@ -3,13 +3,15 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::store::buckets::{bucket, middle};
+
 /// How many values become one. Roll-ups store the aggregate's state in the column with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregation {
     Sum,
     Min,
     Max,
-    /// Weights by bucket: bucket b holds (1.02^(b-1), 1.02^b]; -2000 holds values of zero or less.
+    /// Weights by [`bucket`].
     Histogram {
         /// The weight of a raw row's value.
         weight: &'static str,
@@ -98,7 +100,7 @@ impl Aggregate {
             // NULL means not measured and has no bucket.
             Aggregation::Histogram { weight } => format!(
                 "sumMap(if(isNull({raw}), CAST(map(), 'Map(Int16, Float64)'), map({}, toFloat64({weight}))))",
-                bucket(raw)
+                bucket(&format!("assumeNotNull({raw})"))
             ),
         }
     }
@@ -143,13 +145,6 @@ impl Aggregate {
             Aggregation::Bounds | Aggregation::Histogram { .. } => format!("sumMap({column})"),
         }
     }
-}
-
-/// The bucket of a value, computed as in the roll-ups' views.
-fn bucket(value: &str) -> String {
-    format!(
-        "if(assumeNotNull({value}) > 0, toInt16(ceil(log(assumeNotNull({value})) / log(1.02))), toInt16(-2000))"
-    )
 }
 
 /// The unit of a measure. `share` is from 0 to 1, and `value` is in the metric's own unit.
@@ -231,12 +226,26 @@ impl Measure {
     }
 }
 
+impl Measure {
+    /// Returns the measure as SQL over the aggregates of a subquery; NaN where nothing was measured. A device may report more slow
+    /// frames than frames, but a share is at most 1.
+    pub(super) fn sql(&self) -> String {
+        let sql = self.formula.sql();
+        match self.unit {
+            Unit::Share => format!("if({sql} > 1, 1., {sql})"),
+            _ => sql,
+        }
+    }
+}
+
 /// How a measure is computed from aggregates.
 #[derive(Clone, Copy, Debug)]
 pub enum Formula {
     Is(&'static str),
     /// The first divided by the second, times the third.
     Ratio(&'static str, &'static str, f64),
+    /// The first divided by the sum of both.
+    PartOf(&'static str, &'static str),
     /// The sum of the first two divided by the third.
     SumOver([&'static str; 2], &'static str),
     Plus(&'static str, &'static str),
@@ -253,12 +262,12 @@ impl Formula {
             Self::Is(one) | Self::Percentile(one, _) | Self::Maximum(one) => vec![one],
             Self::Ratio(above, below, _) => vec![above, below],
             Self::SumOver([first, second], below) => vec![first, second, below],
-            Self::Plus(first, second) => vec![first, second],
+            Self::Plus(first, second) | Self::PartOf(first, second) => vec![first, second],
         }
     }
 
-    /// Returns the measure as SQL over the aggregates of a subquery; NaN where nothing was measured.
-    pub(super) fn sql(&self) -> String {
+    /// Returns the value as SQL over the aggregates of a subquery; NaN where nothing was measured.
+    fn sql(&self) -> String {
         let column = |name: &str| format!("`a_{name}`");
         match self {
             Self::Is(one) => column(one),
@@ -273,6 +282,11 @@ impl Formula {
                 column(second),
                 below = column(below)
             ),
+            Self::PartOf(part, rest) => format!(
+                "if({part} + {rest} = 0, nan, {part} / ({part} + {rest}))",
+                part = column(part),
+                rest = column(rest)
+            ),
             Self::Plus(first, second) => format!("({} + {})", column(first), column(second)),
             Self::Percentile(histogram, share) => percentile(&column(histogram), *share),
             Self::Maximum(histogram) => maximum(&column(histogram)),
@@ -280,20 +294,17 @@ impl Formula {
     }
 }
 
-/// Returns the upper end of the last bucket, 1.02^b. No value is above it, and the largest value is at most 2 % below it.
+/// Returns the upper end of the last bucket. No value is above it, and the largest value is at most 2 % below it.
 fn maximum(histogram: &str) -> String {
-    let last = format!("mapKeys({histogram})[-1]");
-    format!("if(empty({histogram}), nan, if({last} = -2000, 0., pow(1.02, {last})))")
+    let end = upper_end(&format!("mapKeys({histogram})[-1]"));
+    format!("if(empty({histogram}), nan, {end})")
 }
 
-/// Returns the middle, by relative error, of the bucket in which the share is reached: 2·1.02^b / (1.02 + 1). It is within 1 % of
-/// the value.
+/// Returns the middle of the bucket in which the share is reached.
 fn percentile(histogram: &str, share: f64) -> String {
     let weights = format!("arrayCumSum(mapValues({histogram}))");
     let place =
         format!("arrayFirstIndex(sum -> sum >= {share:?} * {weights}[-1] - 1e-9, {weights})");
-    format!(
-        "if(empty({histogram}), nan, \
-         if(mapKeys({histogram})[{place}] = -2000, 0., 2 * pow(1.02, mapKeys({histogram})[{place}]) / 2.02))"
-    )
+    let value = middle(&format!("mapKeys({histogram})[{place}]"));
+    format!("if(empty({histogram}), nan, {value})")
 }

@@ -241,6 +241,10 @@ impl SignificanceTest<'_> {
                 )))
             }
             Formula::Ratio(above, below, _) => Some(PerInstall::Ratio(sum(above)?, sum(below)?)),
+            Formula::PartOf(part, rest) => Some(PerInstall::Ratio(
+                sum(part)?,
+                format!("{} + {}", sum(part)?, sum(rest)?),
+            )),
             Formula::SumOver([one, other], _) | Formula::Plus(one, other) => Some(
                 PerInstall::Value(format!("{} + {}", sum(one)?, sum(other)?)),
             ),

@@ -340,7 +340,7 @@ impl Reading {
     }
 
     fn measure_list(&self) -> String {
-        let measures: Vec<_> = self.measures.iter().map(|one| one.formula.sql()).collect();
+        let measures: Vec<_> = self.measures.iter().map(|one| one.sql()).collect();
         format!("CAST([{}], 'Array(Float64)')", measures.join(", "))
     }
 

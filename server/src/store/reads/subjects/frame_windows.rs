@@ -1,6 +1,6 @@
 //! Frame windows.
 
-use crate::store::reads::aggregate::Formula::{Is, Ratio};
+use crate::store::reads::aggregate::Formula::{Is, PartOf, Ratio};
 use crate::store::reads::aggregate::Unit::{Count, Milliseconds, PerSecond, Share};
 use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
@@ -69,7 +69,7 @@ const FRAME_WINDOWS_MEASURES: &[Measure] = &[
     Measure::lower(
         "dropped_share",
         Share,
-        Ratio("frames_dropped", "frames_drawn", 1.),
+        PartOf("frames_dropped", "frames_drawn"),
     ),
     Measure::lower(
         "slow_share",

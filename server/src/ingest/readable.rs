@@ -1,0 +1,213 @@
+//! Repairs of JSON that clients in other languages write, so that a bad character costs a character and not the batch.
+//!
+//! Only bodies that cannot be read as they are take this way.
+
+use std::cell::OnceCell;
+
+/// The text of a request's body, and the repaired text if it was needed.
+#[derive(Debug)]
+pub struct Body<'b> {
+    json: &'b [u8],
+    repaired: OnceCell<Option<String>>,
+}
+
+impl<'b> Body<'b> {
+    #[must_use]
+    pub fn new(json: &'b [u8]) -> Self {
+        Self {
+            json,
+            repaired: OnceCell::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn bytes(&self) -> &'b [u8] {
+        self.json
+    }
+
+    /// The body as it is. `None` if it is not UTF-8.
+    pub(super) fn as_sent(&self) -> Option<&'b str> {
+        std::str::from_utf8(self.json).ok()
+    }
+
+    /// The repaired body. `None` if there is nothing to repair.
+    #[must_use]
+    pub fn repaired(&self) -> Option<&str> {
+        let text = self.repaired.get_or_init(|| repaired(self.json));
+        text.as_deref()
+    }
+}
+
+/// Replaces what is not JSON or not text: bytes that are not UTF-8 and halves of surrogate pairs by U+FFFD, control characters and
+/// backslashes in texts by their escapes, `NaN` and `Infinity` by `null`, whole numbers with a fraction or an exponent by their digits.
+fn repaired(json: &[u8]) -> Option<String> {
+    let sent = String::from_utf8_lossy(json);
+    let text = sent.strip_prefix('\u{feff}').unwrap_or(&sent);
+    let mut repair = Repair {
+        text,
+        at: 0,
+        copied: 0,
+        out: String::new(),
+    };
+    while let Some(byte) = text.as_bytes().get(repair.at) {
+        match byte {
+            b'"' => repair.string(),
+            b'-' | b'0'..=b'9' | b'A'..=b'Z' => repair.scalar(),
+            _ => repair.at += 1,
+        }
+    }
+    let is_same = repair.copied == 0 && text.len() == json.len() && text.as_bytes() == json;
+    let rest = text.get(repair.copied..).unwrap_or_default();
+    (!is_same).then(|| repair.out + rest)
+}
+
+struct Repair<'t> {
+    text: &'t str,
+    at: usize,
+    /// How much of the text has been copied to `out`.
+    copied: usize,
+    out: String,
+}
+
+impl Repair<'_> {
+    /// Replaces the next `length` bytes.
+    fn replace(&mut self, length: usize, by: &str) {
+        let before = self.text.get(self.copied..self.at).unwrap_or_default();
+        self.out.push_str(before);
+        self.out.push_str(by);
+        self.at += length;
+        self.copied = self.at;
+    }
+
+    /// Reads a text with its quotes.
+    fn string(&mut self) {
+        self.at += 1;
+        while let Some(byte) = self.text.as_bytes().get(self.at) {
+            match byte {
+                b'"' => {
+                    self.at += 1;
+                    return;
+                }
+                b'\\' => self.escape(),
+                0..0x20 => self.replace(1, &format!("\\u{byte:04x}")),
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn escape(&mut self) {
+        match self.text.as_bytes().get(self.at + 1) {
+            Some(b'u') => {}
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 2;
+                return;
+            }
+            _ => return self.replace(1, "\\\\"),
+        }
+        match (self.code_unit(self.at), self.code_unit(self.at + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => self.at += 12,
+            (Some(0xd800..=0xdfff), _) => self.replace(6, "\\ufffd"),
+            (Some(_), _) => self.at += 6,
+            (None, _) => self.replace(1, "\\\\"),
+        }
+    }
+
+    /// The UTF-16 code unit of the escape at a place.
+    fn code_unit(&self, at: usize) -> Option<u16> {
+        let digits = self.text.get(at..at + 6)?.strip_prefix("\\u")?;
+        let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)
+    }
+
+    /// Reads a number or a word.
+    fn scalar(&mut self) {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let is_end = |char: char| !char.is_ascii_alphanumeric() && !matches!(char, '-' | '+' | '.');
+        let length = rest.find(is_end).unwrap_or(rest.len());
+        let scalar = rest.get(..length).unwrap_or_default();
+        match scalar {
+            "NaN" | "Infinity" | "-Infinity" => self.replace(length, "null"),
+            _ => match whole(scalar) {
+                Some(digits) => self.replace(length, &digits),
+                None => self.at += length.max(1),
+            },
+        }
+    }
+}
+
+/// The digits of a whole number that is written with a fraction or an exponent: 41250.0, 4.125e4.
+fn whole(number: &str) -> Option<String> {
+    /// From here on, floating-point numbers are not exact, and no field holds larger numbers.
+    const LARGEST: f64 = 9_007_199_254_740_992.0;
+    if let Some((digits, fraction)) = number.split_once('.')
+        && !fraction.is_empty()
+        && fraction.bytes().all(|byte| byte == b'0')
+    {
+        let digits = if digits == "-0" { "0" } else { digits };
+        return Some(digits.to_owned());
+    }
+    let value: f64 = number
+        .contains(['.', 'e', 'E'])
+        .then(|| number.parse().ok())??;
+    let is_whole = value.fract() == 0.0 && value.abs() <= LARGEST;
+    is_whole.then(|| format!("{:.0}", value + 0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn repaired_text(json: &str) -> String {
+        repaired(json.as_bytes()).unwrap_or_else(|| json.to_owned())
+    }
+
+    #[test]
+    fn a_bad_character_costs_a_character() {
+        for (sent, read) in [
+            (r#"["Cart \ud83d"]"#, r#"["Cart \ufffd"]"#),
+            (r#"["\ude00 cart"]"#, r#"["\ufffd cart"]"#),
+            (r#"["\ud83d\ud83d\ude00"]"#, r#"["\ufffd\ud83d\ude00"]"#),
+            (r#"["\uD83Dx"]"#, r#"["\ufffdx"]"#),
+            (r#"["\\ud83d"]"#, r#"["\\ud83d"]"#),
+            (r#"["\ud83d\ude00"]"#, r#"["\ud83d\ude00"]"#),
+            ("[\"a\tb\nc\0\"]", r#"["a\u0009b\u000ac\u0000"]"#),
+            (r#"["C:\Users\x\u12"]"#, r#"["C:\\Users\\x\\u12"]"#),
+            ("\u{feff}{}", "{}"),
+            ("[NaN, -Infinity,Infinity]", "[null, null,null]"),
+            (r#"["NaN", "1.0"]"#, r#"["NaN", "1.0"]"#),
+            (
+                "[41250.0, -3.00, 4.125e4, 1E+3]",
+                "[41250, -3, 41250, 1000]",
+            ),
+            (
+                "[41250.5, 1e999, 1e-3, 0.0, -0.0]",
+                "[41250.5, 1e999, 1e-3, 0, 0]",
+            ),
+            ("[18446744073709551615.0]", "[18446744073709551615]"),
+        ] {
+            assert_eq!(repaired_text(sent), read, "{sent}");
+        }
+        let cut = repaired(b"[\"caf\xc3\", \"\xed\xa0\xbd\"]").unwrap();
+        assert!(cut.starts_with("[\"caf\u{fffd}\", \"\u{fffd}"), "{cut}");
+    }
+
+    proptest! {
+        #[test]
+        fn json_keeps_its_meaning(texts in any::<Vec<String>>(), number in any::<f64>(), whole in any::<i64>()) {
+            let value = serde_json::json!({"texts": texts, "number": number, "whole": whole, "half": 0.5});
+            let json = value.to_string();
+            let read: serde_json::Value = serde_json::from_str(&repaired_text(&json)).unwrap();
+            prop_assert_eq!(&read["texts"], &value["texts"]);
+            prop_assert_eq!(&read["whole"], &value["whole"]);
+            prop_assert_eq!(read["number"].as_f64(), value["number"].as_f64());
+        }
+
+        #[test]
+        fn nothing_panics(bytes in any::<Vec<u8>>(), likely in "[\\\\ud8c\"0-9.eN{}\\[\\], ]{0,40}") {
+            repaired(&bytes);
+            repaired(likely.as_bytes());
+        }
+    }
+}
