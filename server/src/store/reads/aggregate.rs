@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::store::buckets::{bucket, middle};
+use crate::store::buckets::{bucket, middle, upper_end};
 
 /// How many values become one. Roll-ups store the aggregate's state in the column with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
