@@ -59,8 +59,11 @@ fn class_of(classes: &[&str]) -> String {
 mod tests {
     use super::*;
 
-    fn named(names: &[(&str, &str, u32)]) -> (String, String, u32) {
-        let location = |(class, function, line): &(&str, &str, u32)| Location {
+    /// Class, function and line.
+    type Names<'t> = (&'t str, &'t str, u32);
+
+    fn named(names: &[Names<'_>]) -> (String, String, u32) {
+        let location = |(class, function, line): &Names<'_>| Location {
             class: (*class).to_owned(),
             function: (*function).to_owned(),
             file: "Cart.kt".to_owned(),
@@ -74,7 +77,7 @@ mod tests {
 
     #[test]
     fn names_say_that_one_of_several_ran() {
-        let cases: [(&[(&str, &str, u32)], _); 7] = [
+        let cases: [(&[Names<'_>], Names<'_>); 7] = [
             (&[("shop.Cart", "pay", 3)], ("shop.Cart", "pay", 3)),
             (
                 &[("shop.Cart", "pay", 3), ("shop.Cart", "pay", 4)],
