@@ -268,21 +268,25 @@ mod tests {
         ascending: Vec<Vec<Vec<String>>>,
     }
 
+    /// The versions of a scheme, each with its place in the order.
+    fn placed(scheme: &[Vec<String>]) -> Vec<(usize, &String)> {
+        let places = scheme.iter().enumerate();
+        let placed = places.flat_map(|(place, equal)| equal.iter().map(move |one| (place, one)));
+        placed.collect()
+    }
+
     #[test]
     fn versions_are_ordered_as_their_makers_mean_them() {
         let vectors: Vectors = serde_json::from_str(include_str!("version_order.json")).unwrap();
-        for scheme in vectors.ascending {
-            for (place, versions) in scheme.iter().enumerate() {
-                for (other_place, others) in scheme.iter().enumerate() {
-                    for (one, other) in versions
-                        .iter()
-                        .flat_map(|one| others.iter().map(move |other| (one, other)))
-                    {
-                        let expected = place.cmp(&other_place);
-                        assert_eq!(version_order(one, other), expected, "{one} and {other}");
-                    }
-                }
-            }
+        let schemes = vectors.ascending.iter().map(|scheme| placed(scheme));
+        let pairs = schemes.flat_map(|all| {
+            let others = all.clone();
+            all.into_iter()
+                .flat_map(move |one| others.clone().into_iter().map(move |other| (one, other)))
+        });
+        for ((place, one), (other_place, other)) in pairs {
+            let expected = place.cmp(&other_place);
+            assert_eq!(version_order(one, other), expected, "{one} and {other}");
         }
     }
 

@@ -246,14 +246,9 @@ async fn an_install_id_in_capitals_is_the_same_install() {
     assert!(halves.contains(&true) && halves.contains(&false));
     // Erasure finds the install in capitals.
     let admin = server.token("admin").await;
-    let erased = server.call(
-        &admin,
-        Method::POST,
-        "/api/v1/projects/default/erasures",
-        Some(json!({"install_id": CAPITALS})),
-    );
-    let erased = erased.await;
-    assert!(erased.status.is_success(), "{:?}", erased.body);
+    let path = format!("/api/v1/projects/default/data?install_id={CAPITALS}");
+    let erased = server.call(&admin, Method::DELETE, &path, None).await;
+    assert_eq!(erased.status, 202, "{:?}", erased.body);
     assert!(erased.body.to_string().contains(&small), "{}", erased.body);
 }
 

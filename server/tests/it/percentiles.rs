@@ -18,12 +18,17 @@ fn samples(name: &str, values: &[f64]) -> Value {
     batch
 }
 
+fn number(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap())
+}
+
 /// The value that this share of the values does not exceed.
 fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let rank = (share * values.len() as f64 - 1e-9).ceil().max(1.0);
-    sorted[rank as usize - 1]
+    let wanted = share * number(values.len()) - 1e-9;
+    let place = (0..values.len()).find(|place| number(place + 1) >= wanted);
+    sorted[place.unwrap()]
 }
 
 fn assert_near(found: &Value, expected: f64, what: &str) {
@@ -91,7 +96,7 @@ async fn percentiles_of_values_below_zero_are_those_of_the_values() {
                 let slack = 1e-9 * bound.abs();
                 let held = values.iter().filter(|value| **value <= bound + slack);
                 assert!(
-                    (held.count() as f64 - below).abs() < 1e-6,
+                    (number(held.count()) - below).abs() < 1e-6,
                     "{name}: {bound} in {shape}"
                 );
             }
