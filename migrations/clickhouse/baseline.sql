@@ -1726,7 +1726,7 @@ CREATE VIEW IF NOT EXISTS dash_metric_values
     `value` Float64,
     `weight` Float64
 )
-COMMENT 'How the values of metrics are distributed, by name and hour. value: the middle of a bucket, in the unit of the metric, 0 for all that is not above it; weight: samples in it.'
+COMMENT 'How the values of metrics are distributed, by name and hour. value: the middle of a bucket, in the unit of the metric; weight: samples in it.'
 AS SELECT
     s.hour AS hour,
     s.project AS project,
@@ -1737,7 +1737,7 @@ AS SELECT
     s.app_version AS app_version,
     s.os_name AS os_name,
     s.device_class AS device_class,
-    if(bucket = -2000, 0., (2 * pow(1.02, bucket)) / 2.02) AS value,
+    multiIf(bucket = -2000, 0., bucket > -2000, (2 * pow(1.02, bucket)) / 2.02, (-2 * pow(1.02, -4001 - bucket)) / 2.02) AS value,
     weight
 FROM metrics_hourly AS s
 ARRAY JOIN
