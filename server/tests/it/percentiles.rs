@@ -37,6 +37,30 @@ fn assert_near(found: &Value, expected: f64, what: &str) {
     assert!(near, "{what}: {found} is not about {expected}");
 }
 
+fn assert_percentiles(row: &Value, values: &[f64], what: &str) {
+    for (place, share) in [0.5, 0.75, 0.95, 0.0, 1.0].into_iter().enumerate() {
+        let what = format!("{what}, {share}");
+        assert_near(&row["values"][place], quantile(values, share), &what);
+    }
+}
+
+/// Each bound is at least the largest value of its bucket.
+fn assert_shape(shape: &Value, values: &[f64]) {
+    let bounds: Vec<f64> = serde_json::from_value(shape["bounds"].clone()).unwrap();
+    assert!(bounds.is_sorted(), "{shape}");
+    let counts: Vec<f64> = serde_json::from_value(shape["series"][0]["counts"].clone()).unwrap();
+    let mut below = 0.0;
+    for (bound, count) in bounds.iter().zip(counts) {
+        below += count;
+        let slack = 1e-9 * bound.abs();
+        let held = values.iter().filter(|value| **value <= bound + slack);
+        assert!(
+            (number(held.count()) - below).abs() < 1e-6,
+            "{bound} in {shape}"
+        );
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn percentiles_of_values_below_zero_are_those_of_the_values() {
     let metrics: [(&str, Vec<f64>); 8] = [
@@ -78,28 +102,11 @@ async fn percentiles_of_values_below_zero_are_those_of_the_values() {
         assert_eq!(rows.len(), metrics.len());
         for (name, values) in &metrics {
             let row = rows.iter().find(|row| row["keys"][0] == *name).unwrap();
-            for (place, share) in [0.5, 0.75, 0.95, 0.0, 1.0].into_iter().enumerate() {
-                let what = format!("{name}, {share}, {source}");
-                assert_near(&row["values"][place], quantile(values, share), &what);
-            }
+            assert_percentiles(row, values, &format!("{name}, {source}"));
             let path =
                 format!("query/metrics/distribution?field=values&name={name}&{period}{rest}");
             let shape = asked.ask(&path).await.body;
-            let bounds: Vec<f64> = serde_json::from_value(shape["bounds"].clone()).unwrap();
-            assert!(bounds.is_sorted(), "{shape}");
-            // Each bound is at least the largest value of its bucket.
-            let counts: Vec<f64> =
-                serde_json::from_value(shape["series"][0]["counts"].clone()).unwrap();
-            let mut below = 0.0;
-            for (bound, count) in bounds.iter().zip(counts) {
-                below += count;
-                let slack = 1e-9 * bound.abs();
-                let held = values.iter().filter(|value| **value <= bound + slack);
-                assert!(
-                    (number(held.count()) - below).abs() < 1e-6,
-                    "{name}: {bound} in {shape}"
-                );
-            }
+            assert_shape(&shape, values);
         }
     }
     // Grafana reads the view.

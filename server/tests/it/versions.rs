@@ -118,14 +118,15 @@ async fn versions_are_listed_by_number_then_by_build_then_by_first_sight() {
     ];
     // The last of each list is sent first. Only names and commits depend on it, so the others begin in the middle.
     for place in (0..4).rev() {
-        for (app, versions) in &schemes {
+        let due = schemes.iter().filter_map(|(app, versions)| {
             let place = match *app {
                 "names" | "commits" => place,
                 _ => (place + 1) % 4,
             };
-            if let Some(version) = versions.get(place) {
-                send(&asked, app, version, &installs(1)).await;
-            }
+            versions.get(place).map(|version| (*app, *version))
+        });
+        for (app, version) in due {
+            send(&asked, app, version, &installs(1)).await;
         }
         asked.server.pass(DAY / 24);
     }
