@@ -38,8 +38,9 @@ impl<'b> Body<'b> {
     }
 }
 
-/// Replaces what is not JSON or not text: bytes that are not UTF-8 and halves of surrogate pairs by U+FFFD, control characters and
-/// backslashes in texts by their escapes, `NaN` and `Infinity` by `null`, whole numbers with a fraction or an exponent by their digits.
+/// Replaces what is not JSON or not text: bytes that are not UTF-8, halves of surrogate pairs and control characters by U+FFFD, tabs, line
+/// feeds and backslashes in texts by their escapes, `NaN` and `Infinity` by `null`, whole numbers with a fraction or an exponent by their
+/// digits. The result has at most four times as many bytes.
 fn repaired(json: &[u8]) -> Option<String> {
     let sent = String::from_utf8_lossy(json);
     let text = sent.strip_prefix('\u{feff}').unwrap_or(&sent);
@@ -89,7 +90,10 @@ impl Repair<'_> {
                     return;
                 }
                 b'\\' => self.escape(),
-                0..0x20 => self.replace(1, &format!("\\u{byte:04x}")),
+                b'\t' => self.replace(1, "\\t"),
+                b'\n' => self.replace(1, "\\n"),
+                b'\r' => self.replace(1, "\\r"),
+                0..0x20 => self.replace(1, "\u{fffd}"),
                 _ => self.at += 1,
             }
         }
@@ -172,7 +176,7 @@ mod tests {
             (r#"["\uD83Dx"]"#, r#"["\ufffdx"]"#),
             (r#"["\\ud83d"]"#, r#"["\\ud83d"]"#),
             (r#"["\ud83d\ude00"]"#, r#"["\ud83d\ude00"]"#),
-            ("[\"a\tb\nc\0\"]", r#"["a\u0009b\u000ac\u0000"]"#),
+            ("[\"a\tb\nc\r\0\"]", "[\"a\\tb\\nc\\r\u{fffd}\"]"),
             (r#"["C:\Users\x\u12"]"#, r#"["C:\\Users\\x\\u12"]"#),
             ("\u{feff}{}", "{}"),
             ("[NaN, -Infinity,Infinity]", "[null, null,null]"),
