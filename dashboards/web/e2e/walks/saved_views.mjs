@@ -103,6 +103,7 @@ a_viewer_opens_views_and_changes_none.options = { storageState: undefined };
 async function views_on_a_narrow_dark_screen(reader) {
   const { page } = reader;
   await page.goto(`/frames?project=${PROJECT}`);
+  await page.getByRole('button', { name: 'Filters', exact: true }).click();
   await page.getByRole('button', { name: 'Saved views' }).click();
   await page.getByRole('option', { name: 'ANRs of a day' }).waitFor();
   await reader.look('views-narrow-dark');
