@@ -29,10 +29,7 @@ class Session {
     try {
       const me = await ask(api.GET('/api/v1/me'));
       this.me = me;
-      const projects = this.loadProjects();
-      // The page of a project does not wait for the list of all projects.
-      if (new URLSearchParams(window.location.search).has('project')) projects.catch(() => undefined);
-      else await projects;
+      await this.loadProjects();
       this.ended = false;
       this.state = 'in';
     } catch (error) {
