@@ -85,7 +85,7 @@ lint-web: $(WEB_INSTALLED)
 	@$(STAGE) "lint of the web interface" npm --prefix $(WEB) run --silent lint
 
 licences:
-	@if command -v cargo-deny >/dev/null 2>&1; then cargo deny --locked check; \
+	@if command -v cargo-deny >/dev/null 2>&1; then $(STAGE) "licences and advisories" cargo deny --locked check; \
 	else echo "licences and advisories not checked: cargo install cargo-deny"; fi
 
 ## fmt: format the code
@@ -98,13 +98,13 @@ fmt: $(WEB_INSTALLED)
 web: check-tools $(WEB)/dist/index.html
 
 $(WEB)/dist/index.html: $(WEB_INSTALLED) $(WEB_SOURCES)
-	cd $(WEB) && npm run --silent build
+	@$(STAGE) "build the web interface" npm --prefix $(WEB) run --silent build
 
 .PHONY: web-packages
 web-packages: $(WEB_INSTALLED)
 
 $(WEB_INSTALLED): $(WEB)/package.json $(WEB)/package-lock.json
-	npm --prefix $(WEB) ci --loglevel error --no-fund --no-audit
+	@$(STAGE) "packages of the web interface" npm --prefix $(WEB) ci --loglevel error --no-fund --no-audit
 	@touch $@
 
 ## e2e: test the web interface of a real server in a real browser
@@ -123,6 +123,7 @@ bench: check-tools
 	$(CARGO) build --release --locked --workspace
 	target/release/unjank-loadtest bench --server-bin target/release/unjank
 	target/release/unjank-loadtest symbols --server-bin target/release/unjank
+	target/release/unjank-loadtest changes --server-bin target/release/unjank
 	$(CARGO) bench --locked -p unjank-server --bench remote_config -- --quick
 	$(CARGO) bench --locked -p unjank-symbols
 	$(CARGO) bench --locked -p unjank --features tracing --bench calls

@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::alerts::AlertsArgs;
 use crate::arguments::{BenchArgs, ChaosArgs, ReplayArgs, RunArgs};
+use crate::changes::ChangesArgs;
 use crate::faults::FaultsArgs;
 use crate::queries::QueriesArgs;
 use crate::soak::SoakArgs;
@@ -61,6 +62,8 @@ pub(crate) enum Command {
     Queries(Box<QueriesArgs>),
     /// Measure how fast stacks become readable with large R8 mappings, how much memory that takes, and whether ingest gets slower.
     Symbols(Box<SymbolsArgs>),
+    /// Measure how soon a change by an operator is in force on a server: a configuration, a key, a limit. Also how long a stop takes.
+    Changes(Box<ChangesArgs>),
     /// Try alert rules on simulated fleets: how soon a slow-down is found, and how often rules fire falsely. The exit code is 1
     /// if alerts fire too late or too often.
     Alerts(Box<AlertsArgs>),

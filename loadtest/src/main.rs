@@ -1,6 +1,6 @@
 //! `unjank-loadtest`: simulates devices that send to an unjank server, and verifies what the server stored.
 //!
-//! Read top-down: `run`, `replay`, `chaos`, `faults`, `bench`, `soak`, `queries`, `symbols` and `alerts` are the commands. `workload`
+//! Read top-down: `run`, `replay`, `chaos`, `faults`, `bench`, `soak`, `queries`, `symbols`, `changes` and `alerts` are the commands. `workload`
 //! assembles a load from `plan` (who sends when), `parcel` (what is sent), `generator` and `pacing` (build ahead, release on
 //! time), and `delivery` and `post` (retry and send). `ledger` records what the devices sent, and `verify` compares it with the
 //! store.
@@ -9,6 +9,7 @@ mod alerts;
 mod arguments;
 mod bench;
 mod buckets;
+mod changes;
 mod chaos;
 mod cli;
 mod clickhouse;
@@ -77,6 +78,9 @@ async fn main() -> ExitCode {
     if let Command::Symbols(args) = &cli.command {
         return exit_code(symbols::run(args).await);
     }
+    if let Command::Changes(args) = &cli.command {
+        return exit_code(changes::run(args).await);
+    }
     let output = match &cli.command {
         Command::Run(args) => &args.output,
         Command::Replay(args) => &args.output,
@@ -86,7 +90,8 @@ async fn main() -> ExitCode {
         | Command::Alerts(_)
         | Command::Faults(_)
         | Command::Soak(_)
-        | Command::Symbols(_) => {
+        | Command::Symbols(_)
+        | Command::Changes(_) => {
             return ExitCode::SUCCESS;
         }
     };
@@ -118,7 +123,8 @@ async fn work(command: &Command) -> Result<Report> {
         | Command::Alerts(_)
         | Command::Faults(_)
         | Command::Soak(_)
-        | Command::Symbols(_) => Err(anyhow!("no load")),
+        | Command::Symbols(_)
+        | Command::Changes(_) => Err(anyhow!("no load")),
     }
 }
 

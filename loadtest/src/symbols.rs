@@ -115,8 +115,33 @@ struct Bench<'b> {
 }
 
 impl Bench<'_> {
-    /// Uploads all mappings with the command for it.
+    /// Uploads all mappings, and measures meanwhile how soon the server answers the checks of its health.
     async fn upload(&mut self, server: &Server) -> Result<()> {
+        let (client, url) = (
+            self.client.clone(),
+            format!("{}/healthz", server.admin_url()),
+        );
+        let mut spread = Spread::new()?;
+        let check = async {
+            loop {
+                let begun = Instant::now();
+                client.get(&url).send().await?.error_for_status()?;
+                spread.record(begun.elapsed());
+                tokio::time::sleep(PROBE_EVERY).await;
+            }
+        };
+        tokio::select! {
+            uploaded = self.upload_all(server) => uploaded?,
+            failed = check => return failed,
+        }
+        let [p99, most] = [0.99, 1.0].map(|quantile| spread.quantile_ms(quantile));
+        let name = "/healthz while mappings are uploaded";
+        print(name, &format!("p99 {p99:.1} ms, at most {most:.0} ms"));
+        Ok(())
+    }
+
+    /// Uploads all mappings with the command for it.
+    async fn upload_all(&mut self, server: &Server) -> Result<()> {
         let token = server.api_token()?;
         let folder = tempfile::tempdir()?;
         let begun = Instant::now();

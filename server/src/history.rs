@@ -11,5 +11,5 @@ mod repair;
 mod symbolication;
 
 pub use self::dry_run::{DryRun, DryRunError, DryRuns, Tried};
-pub use self::progress::{Progress, ProgressBoard, State};
+pub use self::progress::{Progress, ProgressBoard, RepairProgress, State};
 pub use self::reclassifier::{Reclassifier, Waits};

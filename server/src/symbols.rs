@@ -21,7 +21,10 @@ pub use self::store::{StoreError, SymbolStore};
 pub use self::symbolicator::{ReadableStack, Symbolicator};
 pub use self::unused_files::{SweepError, delete_unused_files};
 
-/// The chunk size before compression, which the server announces to upload tools.
+/// The maximum size of a chunk before compression.
 pub const CHUNK_BYTES: usize = 8 << 20;
+/// The chunk size that the server announces to upload tools. A request with one such chunk passes a proxy that accepts 1 MiB, as nginx does
+/// by default.
+pub const PROPOSED_CHUNK_BYTES: usize = 512 << 10;
 /// The maximum size of a symbol file. Debug files of browsers are this large.
 pub const MAX_FILE_BYTES: u64 = 2 << 30;

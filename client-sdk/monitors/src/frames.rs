@@ -215,6 +215,12 @@ impl FrameMeter {
         self.last_tick = None;
     }
 
+    /// Returns the time of the last tick, unless the ticks are paused.
+    #[must_use]
+    pub fn last_tick(&self) -> Option<Uptime> {
+        self.last_tick
+    }
+
     /// Returns the frames since the meter was created.
     #[must_use]
     pub fn totals(&self) -> FrameTotals {

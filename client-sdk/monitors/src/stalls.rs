@@ -18,6 +18,9 @@
 //! stack captured after the stall would blame unrelated code.
 //!
 //! A stall for which no stack was requested says why (`stack_missing`).
+//!
+//! # Suspensions
+//! Time in which the process did not run does not count ([`StallWatch::set_suspensions`]).
 
 mod rule;
 mod rules;
@@ -109,6 +112,7 @@ pub struct StallWatch {
     last_end: Uptime,
     stacks: u32,
     further_stacks: u32,
+    suspensions: Vec<(Uptime, Uptime)>,
 }
 
 /// The message that is being watched.
@@ -138,6 +142,7 @@ impl StallWatch {
             last_end: Uptime::default(),
             stacks: 0,
             further_stacks: 0,
+            suspensions: Vec::new(),
         };
         watch.set_config(config);
         watch
@@ -156,6 +161,18 @@ impl StallWatch {
     /// Sets the surroundings. A stall reports those at the time it was detected.
     pub fn set_scene(&mut self, scene: Scene) {
         self.scene = scene;
+    }
+
+    /// Sets when the process did not run, begin and end in order, without overlaps, from the end of the last message on. A message does not
+    /// last in that time.
+    pub fn set_suspensions(&mut self, suspensions: Vec<(Uptime, Uptime)>) {
+        self.suspensions = suspensions;
+    }
+
+    /// Returns when the last message ended that was long enough to matter.
+    #[must_use]
+    pub fn last_end(&self) -> Uptime {
+        self.last_end
     }
 
     /// Starts a new session, which resets the count of stacks.
@@ -202,7 +219,7 @@ impl StallWatch {
         Some(CaptureRequest {
             began,
             sample,
-            offset_ms: millis_u32(now.micros_since(began)),
+            offset_ms: millis_u32(self.lasted_us(began, now)),
             max_frames: self.max_frames,
         })
     }
@@ -248,7 +265,7 @@ impl StallWatch {
         let Some(began) = running else {
             return shortest;
         };
-        let lasted = now.micros_since(began);
+        let lasted = self.lasted_us(began, now);
         let thresholds = self.rules.thresholds().chain([self.anr_ms]);
         let next = thresholds
             .map(|threshold_ms| u64::from(threshold_ms).saturating_mul(1_000))
@@ -264,6 +281,14 @@ impl StallWatch {
         sleep.max(1_000)
     }
 
+    /// Returns for how long a message has lasted while the process ran, in microseconds.
+    fn lasted_us(&self, began: Uptime, now: Uptime) -> u64 {
+        let suspended = self.suspensions.iter();
+        let suspended =
+            suspended.map(|(from, until)| now.min(*until).micros_since(began.max(*from)));
+        now.micros_since(began).saturating_sub(suspended.sum())
+    }
+
     /// Updates the current message and the rules to the time `now`.
     fn notice(&mut self, began: Uptime, now: Uptime) {
         let same = self.current.take().filter(|current| current.began == began);
@@ -274,7 +299,7 @@ impl StallWatch {
             next_sample: began,
             refused: false,
         });
-        let lasted = now.micros_since(began);
+        let lasted = self.lasted_us(began, now);
         for rule in self.rules.of(began, &self.scene.page) {
             if !rule.holds(began, lasted) {
                 continue;
@@ -298,7 +323,7 @@ impl StallWatch {
 
     fn stall(&self, current: &Current, ended: Uptime) -> Option<FinishedStall> {
         let (strategy, scene) = current.held.as_ref()?;
-        let lasted = ended.micros_since(current.began);
+        let lasted = self.lasted_us(current.began, ended);
         let anr = lasted >= u64::from(self.anr_ms).saturating_mul(1_000);
         let jank = Jank {
             kind: if anr { JankKind::Anr } else { JankKind::Jank },

@@ -51,6 +51,7 @@ impl AppStart {
         client::with(|shared| {
             let scene = shared.scene();
             let start = shared.meters.start().finish(Uptime::now(), &scene);
+            let start = start.filter(|start| shared.ran_for(start.duration_ms, Signal::AppStarts));
             if let Some(start) = start {
                 shared.record(Signal::AppStarts, |_| Event::AppStart(start));
             }

@@ -231,6 +231,21 @@ pub(crate) fn cpu_time() -> Duration {
     Duration::ZERO
 }
 
+/// Returns the CPU time of all threads of this process; `None` where the system does not report it.
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems return `None`")]
+pub(crate) fn process_cpu_time() -> Option<Duration> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Some(Duration::new(seconds, nanos))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn process_cpu_time() -> Option<Duration> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,10 @@ use unjank_monitors::Uptime;
 
 use crate::client;
 use crate::clock::Times as _;
+use crate::suspensions::suspended_us_since;
+
+/// Shorter times are not checked for a suspension.
+const LONG_US: u64 = 700_000;
 
 /// Records a drawn frame: the display requested it at `vsync`, and the app delivered it at `rendered`. Call it once per frame, on
 /// the thread that draws.
@@ -23,7 +27,11 @@ use crate::clock::Times as _;
 #[inline]
 pub fn frame(vsync: Instant, rendered: Instant) {
     client::with(|shared| {
-        let (vsync, rendered) = (Uptime::at(vsync), Uptime::at(rendered));
+        let (mut vsync, rendered) = (Uptime::at(vsync), Uptime::at(rendered));
+        if rendered.micros_since(vsync) > LONG_US {
+            // Time in which the process did not run is none in which it drew.
+            vsync = vsync.plus(suspended_us_since(vsync)).min(rendered);
+        }
         let window = shared.meters.frames().frame(vsync, rendered);
         shared.record_frames(window);
         shared.frame_delivered(rendered);
@@ -55,7 +63,15 @@ pub fn frame_lasting(took: Duration) {
 pub fn frame_tick(at: Instant) {
     client::with(|shared| {
         let at = Uptime::at(at);
-        let window = shared.meters.frames().tick(at);
+        let mut frames = shared.meters.frames();
+        let before = frames
+            .last_tick()
+            .filter(|before| at.micros_since(*before) > LONG_US);
+        if before.is_some_and(|before| suspended_us_since(before) > 0) {
+            frames.pause_ticks();
+        }
+        let window = frames.tick(at);
+        drop(frames);
         shared.record_frames(window);
         shared.frame_delivered(at);
     });

@@ -21,8 +21,7 @@
 //! * **Nothing is collected or sent without consent** if you use [`Config::start_disabled`]. The SDK collects no personal data
 //!   unless the app supplies it.
 //! * **Unsent events survive the process** if [`Config::data_dir`] is set, and the server stores each one once. A process that is killed
-//!   loses its last second at most, and one that exits loses nothing. After a power cut, the last
-//!   five seconds may be missing.
+//!   loses its last second at most, and one that exits loses nothing. After a power cut, the last five seconds may be missing.
 //! * **A stall that ends in a kill is reported** at the next start, with its stacks (`ended: killed`).
 //! * **A child created by `fork` collects nothing** until it calls [`init`] itself, and dropping an inherited [`Guard`] there returns at
 //!   once. The parent is not affected. The child needs a [`MainLoop`] and a [data directory](Config::data_dir) of its own. Ids never
@@ -112,6 +111,7 @@ mod span;
 mod span_record;
 mod span_tags;
 mod spill;
+mod suspensions;
 mod switches;
 mod system_trace;
 #[cfg(feature = "test-kit")]

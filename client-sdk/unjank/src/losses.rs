@@ -29,10 +29,12 @@ pub(crate) enum Reason {
     TooShort,
     /// Collection was switched off while the event waited.
     Disabled,
+    /// The process was suspended during the event, so its duration means nothing.
+    Suspended,
 }
 
 impl Reason {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::QueueFull,
         Self::RateLimited,
         Self::DiskFull,
@@ -44,6 +46,7 @@ impl Reason {
         Self::Filtered,
         Self::TooShort,
         Self::Disabled,
+        Self::Suspended,
     ];
 
     const fn as_str(self) -> &'static str {
@@ -59,6 +62,7 @@ impl Reason {
             Self::Filtered => "filtered",
             Self::TooShort => "too_short",
             Self::Disabled => "disabled",
+            Self::Suspended => "suspended",
         }
     }
 }

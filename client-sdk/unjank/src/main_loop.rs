@@ -22,6 +22,7 @@ use crate::clock::Times;
 use crate::event::Event;
 use crate::losses::Reason;
 use crate::span_record::Queued;
+use crate::suspensions;
 use crate::urgent::Urgent;
 
 /// How often the watchdog checks whether the SDK is running and switched on, while it is not.
@@ -218,7 +219,7 @@ impl Watchdog {
             if is_last {
                 return;
             }
-            thread::park_timeout(pause);
+            suspensions::park(pause);
         }
     }
 
@@ -251,6 +252,7 @@ impl Watchdog {
 
     /// Checks the loop once. Returns how long to wait until the next check.
     fn check(&mut self, shared: &Shared, clock: &LoopClock, watch: &mut StallWatch) -> Duration {
+        watch.set_suspensions(suspensions::since(watch.last_end()));
         let watched = watch.watch(clock, Uptime::now());
         if let Some(request) = watched.capture {
             self.capture(request, clock);

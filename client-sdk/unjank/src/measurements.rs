@@ -7,6 +7,7 @@ use crate::client::Shared;
 use crate::clock::Times as _;
 use crate::event::Event;
 use crate::losses::Reason;
+use crate::suspensions::suspended_us_since;
 
 impl Shared {
     /// Applies a change of the screen, the network or the visibility: windows of the old surroundings end.
@@ -64,6 +65,16 @@ impl Shared {
         }
     }
 
+    /// Whether the process ran all the time that an event took, which ends now. If not, counts the event as lost.
+    pub(crate) fn ran_for(&self, took_ms: i64, signal: Signal) -> bool {
+        let took_us = u64::try_from(took_ms).unwrap_or_default() * 1_000;
+        let ran = suspended_us_since(Uptime::now().minus(took_us)) == 0;
+        if !ran {
+            self.losses.add(signal, Reason::Suspended, 1);
+        }
+        ran
+    }
+
     pub(crate) fn record_frames(&self, window: Option<FrameWindow<'static>>) {
         if let Some(window) = window {
             self.record(Signal::FrameWindows, |sample_rate| {
@@ -77,6 +88,9 @@ impl Shared {
 
     pub(crate) fn record_loads(&self, loads: impl IntoIterator<Item = PageLoad<'static>>) {
         for load in loads {
+            if !self.ran_for(load.total_ms, Signal::PageLoads) {
+                continue;
+            }
             self.record(Signal::PageLoads, |sample_rate| {
                 Event::PageLoad(PageLoad {
                     sample_rate,

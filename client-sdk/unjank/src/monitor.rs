@@ -16,8 +16,7 @@ use unjank_protocol::config::Monitor;
 use self::battery::Battery;
 use self::memory::Memory;
 use crate::client::{self, Shared};
-use crate::clock::Moment;
-use crate::clock::Times;
+use crate::clock::{Moment, Times, process_cpu_time};
 use crate::config::Mode;
 use crate::metric_provider::MetricProvider;
 
@@ -200,7 +199,7 @@ impl MetricProvider for Cpu {
     }
 
     fn sample(&mut self, report: &mut dyn FnMut(&'static str, f64)) {
-        let (now, Some(used)) = (Moment::now(), process_cpu()) else {
+        let (now, Some(used)) = (Moment::now(), process_cpu_time()) else {
             return;
         };
         if let Some((since, before)) = self.last.replace((now, used)) {
@@ -209,20 +208,6 @@ impl MetricProvider for Cpu {
             report("cpu_percent", used / passed * 100.0);
         }
     }
-}
-
-#[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "other systems return `None`")]
-fn process_cpu() -> Option<Duration> {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
-    Some(Duration::new(seconds, nanos))
-}
-
-#[cfg(not(unix))]
-fn process_cpu() -> Option<Duration> {
-    None
 }
 
 #[cfg(test)]

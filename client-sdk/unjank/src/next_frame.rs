@@ -11,6 +11,7 @@ use crate::bounded_text::cut;
 use crate::client::{self, Shared};
 use crate::clock::Times as _;
 use crate::metric::record_with;
+use crate::suspensions::suspended_us_since;
 
 /// A later frame does not show the feedback.
 const LONGEST_US: u64 = 5_000_000;
@@ -107,7 +108,9 @@ impl Shared {
         let ended = self.meters.next_frame.take(at);
         let latency = |since: Uptime| {
             let micros = at.micros_since(since);
-            (micros <= LONGEST_US).then(|| milliseconds(micros))
+            // While the process was suspended, nobody waited for it.
+            let is_real = micros <= LONGEST_US && suspended_us_since(since) == 0;
+            is_real.then(|| milliseconds(micros))
         };
         if let Some((name, since)) = ended.input
             && let Some(latency) = latency(since)

@@ -19,6 +19,7 @@ const DEVICE = [
   'queue_full',
   'rate_limited',
   'disk_full',
+  'memory_full',
   'disk_failed',
   'too_old',
   'refused',
@@ -26,6 +27,7 @@ const DEVICE = [
   'filtered',
   'too_short',
   'disabled',
+  'suspended',
 ];
 const unknown = reasonOf('rejected', 'of the future').means;
 

@@ -75,7 +75,7 @@ describe('symbol files in words', () => {
       { app_version: '4.12.0', events: 20 },
       { app_version: '', events: 1 },
     ];
-    expect(versionsText(versions)).toBe('4.12.0, (no version)');
+    expect(versionsText(versions)).toBe('4.12.0 (20), (no version) (1)');
   });
 });
 

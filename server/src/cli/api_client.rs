@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use clap::Args;
-use reqwest::header::{LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
 use serde::de::DeserializeOwned;
@@ -175,6 +175,8 @@ impl Server {
                 self.url
             );
         }
+        // The server never answers these requests with a page for people.
+        let is_page = header(CONTENT_TYPE).is_none_or(|kind| kind.starts_with("text/html"));
         let pause = header(RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
         let later = |reason| Postponed {
             reason,
@@ -189,6 +191,12 @@ impl Server {
             return Ok(Ok(answer));
         }
         let reason = reason(status, &answer);
+        if status == StatusCode::PAYLOAD_TOO_LARGE && is_page {
+            bail!(
+                "{}: {reason}. This is the answer of a proxy in front of the server: let it accept larger requests (docs/operations.md, Proxies)",
+                self.url
+            );
+        }
         let is_passing = status.is_server_error()
             || status == StatusCode::TOO_MANY_REQUESTS
             || status == StatusCode::REQUEST_TIMEOUT;

@@ -62,12 +62,18 @@ impl Progress {
     }
 }
 
+/// The progress of the current or last repair with new symbol files, in stacks. A stack that needs several of the files may count twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RepairProgress {
+    pub done: u64,
+    pub total: u64,
+}
+
 /// The progress of every project.
 #[derive(Debug)]
 pub struct ProgressBoard {
     projects: Mutex<HashMap<Arc<str>, Progress>>,
-    /// The number of stacks that the last repair with new symbol files has processed.
-    repaired: Mutex<HashMap<Arc<str>, u64>>,
+    repairs: Mutex<HashMap<Arc<str>, RepairProgress>>,
     metrics: ReclassificationMetrics,
 }
 
@@ -76,31 +82,33 @@ impl ProgressBoard {
     pub fn new(metrics: ReclassificationMetrics) -> Self {
         Self {
             projects: Mutex::default(),
-            repaired: Mutex::default(),
+            repairs: Mutex::default(),
             metrics,
         }
     }
 
-    /// Returns the number of stacks that the current or last repair with new symbol files has processed on this server.
+    /// Returns the progress of the current or last repair of a project on this server.
     #[must_use]
-    pub fn repaired_stacks(&self, project: &str) -> u64 {
-        let repaired = self.repaired.lock();
-        let repaired = repaired.unwrap_or_else(PoisonError::into_inner);
-        repaired.get(project).copied().unwrap_or_default()
+    pub fn repair(&self, project: &str) -> RepairProgress {
+        let repairs = self.repairs();
+        repairs.get(project).copied().unwrap_or_default()
     }
 
-    pub(super) fn begin_repair(&self, project: &Arc<str>) {
-        let repaired = self.repaired.lock();
-        let mut repaired = repaired.unwrap_or_else(PoisonError::into_inner);
-        repaired.insert(Arc::clone(project), 0);
+    pub(super) fn begin_repair(&self, project: &Arc<str>, total: u64) {
+        let progress = RepairProgress { done: 0, total };
+        self.repairs().insert(Arc::clone(project), progress);
     }
 
     pub(super) fn advance_repair(&self, project: &str, stacks: u64) {
-        let repaired = self.repaired.lock();
-        let mut repaired = repaired.unwrap_or_else(PoisonError::into_inner);
-        if let Some(done) = repaired.get_mut(project) {
-            *done += stacks;
+        if let Some(progress) = self.repairs().get_mut(project) {
+            progress.done += stacks;
+            // Stacks may have arrived since the count.
+            progress.total = progress.total.max(progress.done);
         }
+    }
+
+    fn repairs(&self) -> MutexGuard<'_, HashMap<Arc<str>, RepairProgress>> {
+        self.repairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the progress of a project under the revision in force. Progress under earlier revisions does not count.

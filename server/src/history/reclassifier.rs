@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +27,9 @@ use crate::symbols::Symbolicator;
 
 /// The number of stacks read, classified and written at once: some 20 MB if they are deep.
 const PIECE: u32 = 1_000;
+/// The number of projects that are worked on at once. Each has a chunk of stacks in memory. A project that waits for a slow symbol file
+/// does not stop the others.
+const AT_ONCE: usize = 4;
 /// The time limit of a chunk. Slow rules end it early, so that other projects get their turn.
 const LONGEST_PIECE: Duration = Duration::from_secs(2);
 /// How often the snapshot, which is in memory, is checked for new rules.
@@ -48,7 +53,7 @@ pub struct Waits {
     pub then: Duration,
 }
 
-/// The task. Projects take turns by chunk, so that a large project does not delay the others.
+/// The task. Projects take turns by chunk, several at once, so that neither a large nor a slow project delays the others.
 pub struct Reclassifier {
     pub access: Arc<Access>,
     pub clickhouse: ClickHouse,
@@ -72,9 +77,11 @@ struct Pass {
     due: Instant,
     pause: Duration,
     repairs: Repairs,
-    /// When to symbolicate next, after a failure.
+    /// When to look for stacks to symbolicate again.
     symbols_due: Instant,
     symbols_pause: Duration,
+    /// When the project last had its turn.
+    served: Instant,
 }
 
 impl Pass {
@@ -88,6 +95,7 @@ impl Pass {
             repairs: Repairs::default(),
             symbols_due: Instant::now(),
             symbols_pause: FIRST_PAUSE,
+            served: Instant::now(),
         }
     }
 
@@ -122,54 +130,90 @@ impl Reclassifier {
 
     async fn work(&self) {
         let mut passes = HashMap::new();
+        let mut running = FuturesUnordered::new();
         loop {
-            if !self.turn(&mut passes).await {
-                sleep(LOOK).await;
+            let free = AT_ONCE - running.len();
+            for (project, pass) in self.take_due(&mut passes, free) {
+                running.push(self.process(project, pass));
+            }
+            tokio::select! {
+                Some((project, pass)) = running.next() => {
+                    passes.insert(project, Some(pass));
+                }
+                () = sleep(LOOK) => {}
             }
         }
     }
 
-    /// Processes a chunk of each project that is due. Returns whether any was.
-    async fn turn(&self, passes: &mut HashMap<Arc<str>, Pass>) -> bool {
+    /// Takes the states of projects that are due, those that have waited longest first. A project without a state in `passes` is being
+    /// worked on.
+    fn take_due(
+        &self,
+        passes: &mut HashMap<Arc<str>, Option<Pass>>,
+        most: usize,
+    ) -> Vec<(Arc<str>, Pass)> {
         let snapshot = self.access.snapshot();
-        let mut busy = false;
+        let mut due = Vec::new();
         for (project, rules) in snapshot.rules() {
             let pass = passes
                 .entry(Arc::clone(project))
-                .or_insert_with(|| Pass::new(rules));
+                .or_insert_with(|| Some(Pass::new(rules)));
+            let Some(pass) = pass else {
+                continue;
+            };
             // The rules changed, perhaps in the middle of a pass, whose state is now useless.
             if pass.rules.id() != rules.id() {
                 *pass = Pass::new(rules);
             }
-            if pass.symbols_due <= Instant::now() {
-                busy |= self.follow_symbols(project, pass).await;
-            }
-            if pass.due > Instant::now() {
-                continue;
-            }
-            busy = true;
-            let step = timeout(LONGEST_STEP, self.step(project, pass)).await;
-            match step.unwrap_or_else(|_| Err(Failure::Later("no answer".to_owned()))) {
-                Ok(()) => pass.pause = FIRST_PAUSE,
-                Err(failure) => self.postpone(project, pass, &failure),
+            if pass.due <= Instant::now() || self.awaits_symbols(project, pass) {
+                due.push((pass.served, Arc::clone(project)));
             }
         }
-        busy
+        due.sort_unstable();
+        let due = due.into_iter().take(most);
+        due.filter_map(|(_, project)| {
+            let pass = passes.get_mut(&project)?.take()?;
+            Some((project, pass))
+        })
+        .collect()
     }
 
-    /// Symbolicates stacks that have arrived, and stacks whose symbol file has arrived. Returns whether there were any.
-    async fn follow_symbols(&self, project: &Arc<str>, pass: &mut Pass) -> bool {
+    fn awaits_symbols(&self, project: &Arc<str>, pass: &Pass) -> bool {
+        pass.symbols_due <= Instant::now()
+            && (self.arrived.has(project) || self.needs_repair(project, &pass.repairs))
+    }
+
+    /// Processes a chunk of a project.
+    async fn process(&self, project: Arc<str>, mut pass: Pass) -> (Arc<str>, Pass) {
+        pass.served = Instant::now();
+        if self.awaits_symbols(&project, &pass) {
+            self.follow_symbols(&project, &mut pass).await;
+        }
+        if pass.due <= Instant::now() {
+            let step = timeout(LONGEST_STEP, self.step(&project, &mut pass)).await;
+            match step.unwrap_or_else(|_| Err(too_long())) {
+                Ok(()) => pass.pause = FIRST_PAUSE,
+                Err(failure) => self.postpone(&project, &mut pass, &failure),
+            }
+        }
+        (project, pass)
+    }
+
+    /// Symbolicates stacks that have arrived, and stacks whose symbol file has arrived.
+    async fn follow_symbols(&self, project: &Arc<str>, pass: &mut Pass) {
         let follow = async {
             let arrived = self.arrivals(project, &pass.rules).await?;
             Ok(arrived | self.repair(project, &pass.rules, &mut pass.repairs).await?)
         };
         let followed: Result<bool, Failure> = timeout(LONGEST_STEP, follow)
             .await
-            .unwrap_or_else(|_| Err(Failure::Later("no answer".to_owned())));
+            .unwrap_or_else(|_| Err(too_long()));
         match followed {
             Ok(was_busy) => {
                 pass.symbols_pause = FIRST_PAUSE;
-                was_busy
+                // Stacks that have just arrived may not be in ClickHouse yet.
+                let pause = if was_busy { Duration::ZERO } else { LOOK };
+                pass.symbols_due = Instant::now() + pause;
             }
             Err(failure) => {
                 if pass.symbols_pause >= WORTH_A_LINE {
@@ -177,7 +221,6 @@ impl Reclassifier {
                 }
                 pass.symbols_due = Instant::now() + pass.symbols_pause;
                 pass.symbols_pause = (pass.symbols_pause * 2).min(LONGEST_PAUSE);
-                false
             }
         }
     }
@@ -248,6 +291,10 @@ impl Reclassifier {
         pass.done(self.waits);
         Ok(())
     }
+}
+
+fn too_long() -> Failure {
+    Failure::Later(format!("no answer within {} s", LONGEST_STEP.as_secs()))
 }
 
 /// Classifies stacks in the order of their hashes until time runs out, but at least one.

@@ -33,6 +33,12 @@ struct Repair {
 }
 
 impl Reclassifier {
+    /// Whether a repair is under way, or files have arrived since the last one.
+    pub(super) fn needs_repair(&self, project: &str, repairs: &Repairs) -> bool {
+        let files = self.access.symbol_revisions(project);
+        repairs.current.is_some() || files.files > files.repaired.max(repairs.repaired)
+    }
+
     /// Symbolicates the next stacks that need files that have arrived since. Returns whether there was anything to do.
     pub(super) async fn repair(
         &self,
@@ -46,10 +52,12 @@ impl Reclassifier {
             Some(repair) => repair,
             None if revisions.1 <= revisions.0 => return Ok(false),
             current => {
-                self.board.begin_repair(project);
+                let ids = self.symbol_ids(project, revisions, "").await?;
+                let total = self.count_stacks(project, revisions, &ids).await?;
+                self.board.begin_repair(project, total);
                 current.insert(Repair {
                     revisions,
-                    ids: self.symbol_ids(project, revisions, "").await?,
+                    ids,
                     after: 0,
                     stacks: 0,
                 })
@@ -75,6 +83,23 @@ impl Reclassifier {
             repairs.current = None;
         }
         Ok(true)
+    }
+
+    /// Counts the stacks that need files with revisions in a range. `ids` are the first of these files' ids.
+    async fn count_stacks(
+        &self,
+        project: &Arc<str>,
+        revisions: (u64, u64),
+        ids: &[String],
+    ) -> Result<u64, Failure> {
+        let mut ids = ids.to_vec();
+        let mut total = 0;
+        while let Some(last) = ids.last() {
+            let stacks = self.clickhouse.count_stacks_that_need(project, &ids);
+            total += stacks.await?;
+            ids = self.symbol_ids(project, revisions, last).await?;
+        }
+        Ok(total)
     }
 
     async fn finish_repair(&self, project: &Arc<str>, repair: &Repair) -> Result<(), Failure> {

@@ -241,6 +241,8 @@ pub(super) struct SymbolRepair {
     pending: bool,
     /// The number of stacks that this server has processed in the current or last repair.
     stacks: u64,
+    /// The number of stacks that need the new files. A stack that needs several of them may count twice.
+    total: u64,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -305,11 +307,13 @@ pub(super) async fn missing(
         most: MOST_MISSING,
     };
     let builds = needed_symbols(&app, question).await?;
+    let repair = app.reclassification.repair(&member.project);
     Ok(Json(MissingList {
         missing: builds.into_iter().map(MissingBuild::from).collect(),
         repair: SymbolRepair {
             pending: revisions.repaired < revisions.files,
-            stacks: app.reclassification.repaired_stacks(&member.project),
+            stacks: repair.done,
+            total: repair.total,
         },
     }))
 }

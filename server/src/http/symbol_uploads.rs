@@ -27,10 +27,14 @@ use super::roles::Uploader;
 use super::symbol_archives::id_in;
 use crate::app::App;
 use crate::store::control::{Build, ControlError, SymbolFile};
-use crate::symbols::{AssemblyRequest, AssemblyState, CHUNK_BYTES, MAX_FILE_BYTES};
+use crate::symbols::{
+    AssemblyRequest, AssemblyState, CHUNK_BYTES, MAX_FILE_BYTES, PROPOSED_CHUNK_BYTES,
+};
 
 /// The maximum size of a request with chunks.
 pub(super) const MAX_REQUEST_BYTES: usize = 32 << 20;
+/// The request size that the server announces to upload tools, without the headers of the parts.
+const PROPOSED_REQUEST_BYTES: usize = 1_000_000;
 /// The maximum number of chunks in a request.
 const MAX_CHUNKS: usize = 64;
 /// The maximum growth of incompressible data under gzip.
@@ -49,10 +53,10 @@ const TURN: Duration = Duration::from_secs(30);
 pub(super) async fn options(_: Uploader, Path(organization): Path<String>) -> Json<Value> {
     Json(json!({
         "url": format!("/api/0/organizations/{organization}/chunk-upload/"),
-        "chunkSize": CHUNK_BYTES,
+        "chunkSize": PROPOSED_CHUNK_BYTES,
         "chunksPerRequest": MAX_CHUNKS,
         "maxFileSize": MAX_FILE_BYTES,
-        "maxRequestSize": MAX_REQUEST_BYTES,
+        "maxRequestSize": PROPOSED_REQUEST_BYTES,
         "concurrency": 2,
         "hashAlgorithm": "sha1",
         "compression": ["gzip"],
@@ -322,7 +326,7 @@ fn request(
     (sha1, name, chunks, id): (&str, String, Vec<String>, Option<SymbolId>),
 ) -> Result<AssemblyRequest, Problem> {
     let invalid = || Problem::unfit_body("checksums and chunks are SHA-1 in hexadecimal");
-    let most = MAX_FILE_BYTES / CHUNK_BYTES as u64;
+    let most = MAX_FILE_BYTES / PROPOSED_CHUNK_BYTES as u64;
     if chunks.len() as u64 > most {
         return Err(Problem::too_large(
             usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX),

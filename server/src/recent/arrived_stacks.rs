@@ -47,6 +47,10 @@ impl ArrivedStacks {
         }
     }
 
+    pub fn has(&self, project: &str) -> bool {
+        self.lock().contains_key(project)
+    }
+
     /// Takes the first stacks of a project, at most `most`.
     pub fn take(&self, project: &str, most: usize) -> Vec<ArrivedStack> {
         let mut projects = self.lock();

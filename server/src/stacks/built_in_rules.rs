@@ -120,6 +120,8 @@ fn libraries_of_rust_apps_are_not_blamed() {
         \x20  1: shop::cart::_::<impl serde_core::de::Deserialize for shop::cart::Cart>::deserialize\n\
         \x20  2: serde::de::value::from_str\n   3: shop::cart::load\n   4: eframe::native::run::run\n   5: shop::main\n";
     assert_eq!(title(json), "JSON on main thread in cart::load");
+    let freed = "   0: __GI___libc_free\n   1: core::ptr::drop_in_place<serde_json::value::Value>\n   2: shop::cart::load\n   3: shop::main\n";
+    assert_eq!(class(freed), class(json));
     let unlisted = "   0: fast_parser::parse\n             at /home/ann/.cargo/registry/src/index-1949cf8c6b5b557f/fast_parser-0.3.1/src/lib.rs:12:9\n\
         \x20  1: core::ops::function::FnOnce::call_once\n             at /rustc/59807616e/library/core/src/ops/function.rs:250:5\n\
         \x20  2: shop::cart::load\n             at ./src/cart.rs:7:1\n";

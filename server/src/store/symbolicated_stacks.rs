@@ -123,6 +123,27 @@ impl ClickHouse {
         Ok(rows.into_iter().map(|row| row.stack_hash).collect())
     }
 
+    /// Returns the number of stacks that need the symbols of any of these builds.
+    pub async fn count_stacks_that_need(
+        &self,
+        project: &str,
+        ids: &[String],
+    ) -> Result<u64, Failure> {
+        let sql = format!(
+            "SELECT count() AS stacks FROM (SELECT stack_hash FROM `{}`.stacks_symbolicated \
+             WHERE project = {{project:String}} \
+             GROUP BY stack_hash HAVING hasAny(argMax(ids, symbolicated_at), {{ids:Array(String)}}))",
+            self.database()
+        );
+        let count = (self.client()?.query(&sql))
+            .param("project", project)
+            .param("ids", ids)
+            .with_setting("optimize_aggregation_in_order", "1")
+            .fetch_one::<u64>()
+            .await?;
+        Ok(count)
+    }
+
     /// Returns the ids for which stacks wait, at most `most`.
     pub async fn missing_symbols(&self, project: &str, most: u32) -> Result<Vec<String>, Failure> {
         #[derive(Row, Deserialize)]

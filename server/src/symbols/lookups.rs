@@ -23,6 +23,11 @@ const MAX_OPEN_BYTES: usize = 96 << 20;
 /// How often a use is recorded in the control database.
 const TOUCH_EVERY: Duration = Duration::from_secs(86_400);
 
+/// A file that could not be read is read again after this time: perhaps the machine had no memory left.
+const RETRY_REFUSED: Duration = Duration::from_secs(3_600);
+/// The maximum number of files that are known to be unreadable.
+const MAX_REFUSED: usize = 10_000;
+
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
     #[error(transparent)]
@@ -66,8 +71,10 @@ pub struct Lookups {
     open: Mutex<HashMap<(String, SymbolId), Entry>>,
     /// Held while a file and its row are added or removed, so that the removal of a file does not delete the content of a new one.
     pub(super) changing: AsyncMutex<()>,
-    /// One lookup file is made at a time, so that two callers do not make the same.
-    making: AsyncMutex<()>,
+    /// By project. One lookup file of a project is made at a time, so that two callers do not make the same.
+    making: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
+    /// The lookup files that could not be made, and when that was tried.
+    refused: Mutex<HashMap<PathBuf, Instant>>,
 }
 
 impl Lookups {
@@ -98,7 +105,8 @@ impl Lookups {
             max_bytes,
             open: Mutex::default(),
             changing: AsyncMutex::default(),
-            making: AsyncMutex::default(),
+            making: Mutex::default(),
+            refused: Mutex::default(),
         })
     }
 
@@ -113,7 +121,7 @@ impl Lookups {
 
     /// Returns the lookup file of a build, if the project has symbols of it. `revision` is that of the project's files.
     pub async fn find(
-        &self,
+        self: &Arc<Self>,
         project: &str,
         id: &SymbolId,
         revision: u64,
@@ -161,7 +169,7 @@ impl Lookups {
 
     /// Returns `None` if the file cannot be converted. The upload has checked it, so that is rare.
     async fn of_build(
-        &self,
+        self: &Arc<Self>,
         project: &str,
         build: &UsableBuild,
     ) -> Result<Option<Arc<LookupFile>>, LookupError> {
@@ -187,15 +195,71 @@ impl Lookups {
             place: build.place,
         };
         let path = self.path(project, content, kind);
-        let making = self.making.lock().await;
         if let Ok(file) = open_lookup(&path, kind).await {
             return Ok(Some(file));
+        }
+        if !self.is_refused(&path) {
+            // Continues if the caller gives up, so that a slow file is made once and not over and over.
+            let this = Arc::clone(self);
+            let (owner, of) = (project.to_owned(), build.clone());
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "joined, unless the caller gives up"
+            )]
+            let made = tokio::spawn(async move { this.made(&owner, &of, (&path, kind)).await });
+            let made = made.await;
+            match made.map_err(|error| LookupError::Panicked(error.to_string()))? {
+                Ok(file) => return Ok(Some(file)),
+                Err(LookupError::Parser(ParserError::Refused(reason))) => {
+                    let content = &build.content;
+                    tracing::warn!(project, content, has_shared = build.shared.is_some(), %reason, "cannot use a symbol file");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        // Without the file that it shares with others, fewer functions have names.
+        if build.shared.is_none() {
+            return Ok(None);
+        }
+        let alone = UsableBuild {
+            shared: None,
+            ..build.clone()
+        };
+        Box::pin(self.of_build(project, &alone)).await
+    }
+
+    fn is_refused(&self, path: &Path) -> bool {
+        let refused = self.refused.lock();
+        let refused = refused.unwrap_or_else(PoisonError::into_inner);
+        refused
+            .get(path)
+            .is_some_and(|at| at.elapsed() < RETRY_REFUSED)
+    }
+
+    fn turn(&self, project: &str) -> Arc<AsyncMutex<()>> {
+        let making = self.making.lock();
+        let mut making = making.unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(making.entry(project.to_owned()).or_default())
+    }
+
+    /// Opens a lookup file, which is made first if it is not there.
+    async fn made(
+        &self,
+        project: &str,
+        build: &UsableBuild,
+        (path, kind): (&Path, LookupKind),
+    ) -> Result<Arc<LookupFile>, LookupError> {
+        let turn = self.turn(project);
+        let _making = turn.lock().await;
+        // Another caller may have made it meanwhile.
+        if let Ok(file) = open_lookup(path, kind).await {
+            return Ok(file);
         }
         let temporary = self.work_folder()?;
         let original = temporary.path().join("original");
         let own = (build.file, build.content.as_str());
         self.fetch(project, own, &original).await?;
-        let shared = match shared {
+        let shared = match &build.shared {
             Some(file) => {
                 let path = temporary.path().join("shared");
                 self.fetch(project, (file.file, &file.content), &path)
@@ -204,25 +268,17 @@ impl Lookups {
             }
             None => None,
         };
-        let made = self.make((&original, shared.as_deref()), build.place, &path);
-        match made.await {
-            Ok(()) => Ok(Some(open_lookup(&path, kind).await?)),
-            // Without the other file, fewer functions have names.
-            Err(LookupError::Parser(ParserError::Refused(reason))) if build.shared.is_some() => {
-                tracing::warn!(project, content = build.content, %reason, "cannot use the file that a symbol file shares with others");
-                let alone = UsableBuild {
-                    shared: None,
-                    ..build.clone()
-                };
-                drop(making);
-                Box::pin(self.of_build(project, &alone)).await
+        let made = self.make((&original, shared.as_deref()), build.place, path);
+        if let Err(LookupError::Parser(ParserError::Refused(reason))) = made.await {
+            let refused = self.refused.lock();
+            let mut refused = refused.unwrap_or_else(PoisonError::into_inner);
+            if refused.len() >= MAX_REFUSED {
+                refused.clear();
             }
-            Err(LookupError::Parser(ParserError::Refused(reason))) => {
-                tracing::warn!(project, content = build.content, %reason, "cannot use a symbol file");
-                Ok(None)
-            }
-            Err(error) => Err(error),
+            refused.insert(path.to_owned(), Instant::now());
+            return Err(LookupError::Parser(ParserError::Refused(reason)));
         }
+        Ok(open_lookup(path, kind).await?)
     }
 
     async fn fetch(
@@ -274,6 +330,10 @@ impl Lookups {
     /// Deletes the lookup files of all projects but these.
     pub fn keep_only(&self, is_kept: impl Fn(&str) -> bool) -> std::io::Result<()> {
         self.lock().retain(|(project, _), _| is_kept(project));
+        let making = self.making.lock();
+        let mut making = making.unwrap_or_else(PoisonError::into_inner);
+        making.retain(|project, _| is_kept(project));
+        drop(making);
         for entry in std::fs::read_dir(&self.folder)? {
             let path = entry?.path();
             let name = path.file_name().and_then(std::ffi::OsStr::to_str);

@@ -87,7 +87,7 @@ impl Batch {
     async fn find(
         &mut self,
         id: SymbolId,
-        (lookups, project, revision): (&Lookups, &str, u64),
+        (lookups, project, revision): (&Arc<Lookups>, &str, u64),
     ) -> Result<(), LookupError> {
         if let Entry::Vacant(new) = self.files.entry(id) {
             let file = lookups.find(project, new.key(), revision).await?;

@@ -41,8 +41,7 @@ pub async fn delete_unused_files(
             is_needed |= !stacks.await?.is_empty();
         }
         if is_needed {
-            // The next sweeps need not look at it.
-            control.touch_symbol_file(&project, file, now).await?;
+            control.mark_symbol_file_needed(&project, file, now).await?;
             continue;
         }
         match lookups.remove(&project, file, &actor).await {

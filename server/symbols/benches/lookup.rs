@@ -11,6 +11,7 @@
 use std::fmt::Write;
 use std::hint::black_box;
 use std::path::Path;
+use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use unjank_symbols::{JavaFrame, LookupFile, LookupKind, convert};
@@ -62,6 +63,19 @@ fn converted(data: &[u8], path: &Path) {
     convert(data, 0, &mut std::fs::File::create(path).unwrap()).unwrap();
 }
 
+/// Prints the time of a frame: the fastest of ten rounds, because other work on the machine only makes a round slower.
+fn print_frame(name: &str, frames: usize, look_up: impl Fn()) {
+    const TIMES: u32 = 200;
+    let round = || {
+        let begun = Instant::now();
+        (0..TIMES).for_each(|_| look_up());
+        begun.elapsed() / TIMES
+    };
+    let fastest = (0..10).map(|_| round()).min().unwrap();
+    let micros = fastest.as_secs_f64() * 1e6 / frames as f64;
+    println!("{name}, warm: {micros:.2} µs a frame");
+}
+
 fn r8(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r8");
@@ -107,6 +121,9 @@ fn r8(criterion: &mut Criterion) {
         bencher.iter(|| black_box(lookup.java(black_box(&frames), None)));
     });
     group.finish();
+    print_frame("R8", frames.len(), || {
+        black_box(lookup.java(black_box(&frames), None));
+    });
     criterion.bench_function(
         "open an R8 lookup file of 50 MB and look up a frame",
         |bencher| {
@@ -143,6 +160,11 @@ fn native(criterion: &mut Criterion) {
         });
     });
     group.finish();
+    print_frame("native", offsets.len(), || {
+        for offset in &offsets {
+            black_box(lookup.native(black_box(*offset)));
+        }
+    });
     criterion.bench_function("open a native lookup file and look up a frame", |bencher| {
         bencher.iter(|| {
             let lookup = LookupFile::open(&path, LookupKind::Native).unwrap();

@@ -6,10 +6,9 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 use unjank_server::clock::Clock;
-use uuid::Uuid;
 
 use crate::alerts::{slow_checkout, spans};
-use crate::engine::{PASSWORD, USER, engine};
+use crate::engine::{Database, PASSWORD, USER, engine};
 use crate::processes::{Program, unjank};
 
 const GROUPS: usize = 8;
@@ -20,13 +19,14 @@ struct Pair {
     folders: [tempfile::TempDir; 2],
     programs: [Program; 2],
     token: String,
+    _database: Database,
 }
 
 impl Pair {
     async fn start() -> Self {
         let postgres = tokio::task::spawn_blocking(crate::postgres::postgres).await;
         let url = postgres.unwrap().database().await;
-        let database = format!("test_{}", Uuid::new_v4().simple());
+        let database = Database::new();
         let clickhouse = engine().url.as_str();
         let settings: Vec<String> = [
             ["serve", "--alerts-interval-ms=20", "--alerts-lease-ms=1000"].as_slice(),
@@ -39,7 +39,7 @@ impl Pair {
                 "--clickhouse-password",
                 PASSWORD,
             ],
-            &["--clickhouse-database", &database, "--secret"],
+            &["--clickhouse-database", database.name(), "--secret"],
             &["one secret for all servers of this test"],
         ]
         .concat()
@@ -65,6 +65,7 @@ impl Pair {
             folders,
             programs: [one, other],
             token: token.trim().to_owned(),
+            _database: database,
         }
     }
 

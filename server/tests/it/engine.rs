@@ -4,9 +4,16 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
+
+use reqwest::Client;
+use uuid::Uuid;
 
 pub(crate) const UNJANK: &str = env!("CARGO_BIN_EXE_unjank");
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// How long a test waits for the deletion of its database.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Servers {
     /// The address of the engine.
@@ -57,4 +64,48 @@ fn start() -> Servers {
     let mut line = || lines.next().expect("the output above says why").unwrap();
     let (url, port) = (line(), line());
     Servers::at(url, &port, Some(script))
+}
+
+/// Returns a name for a database that no other test has.
+pub(crate) fn unique_name() -> String {
+    format!("test_{}", Uuid::new_v4().simple())
+}
+
+/// A database of the engine. It is deleted with this value, so that the engine does not grow with every test.
+pub(crate) struct Database(String);
+
+impl Database {
+    /// Takes a name that no other test has.
+    pub(crate) fn new() -> Self {
+        Self(unique_name())
+    }
+
+    /// The database of this name.
+    pub(crate) fn of(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let sql = format!("DROP DATABASE IF EXISTS `{}` SYNC", self.0);
+        let dropping = async {
+            let request = Client::new().post(&engine().url).body(sql);
+            let request = request.basic_auth(USER, Some(PASSWORD)).timeout(PATIENCE);
+            request.send().await?.error_for_status().map(drop)
+        };
+        // The runtime of the test cannot wait here.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let dropped = std::thread::spawn(move || runtime.unwrap().block_on(dropping)).join();
+        #[expect(clippy::print_stderr, reason = "the test itself need not fail")]
+        if !matches!(dropped, Ok(Ok(()))) {
+            eprintln!("the database {} stays: {dropped:?}", self.0);
+        }
+    }
 }

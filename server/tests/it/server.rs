@@ -15,11 +15,10 @@ use unjank_server::clock::{Clock, UnixTime};
 use unjank_server::config::{Serve, Shared};
 use unjank_server::serve::{Surroundings, Then, serve_after};
 use unjank_server::{App, Listeners};
-use uuid::Uuid;
 
 pub(crate) use crate::answer::Answer;
 pub(crate) use crate::batches_to_send::{batch, span, spans};
-use crate::engine::{PASSWORD, USER, engine};
+use crate::engine::{Database, PASSWORD, USER, engine, unique_name};
 use crate::wait;
 
 /// 2026-11-20T12:00:00Z, when the example batch was sent.
@@ -29,8 +28,6 @@ pub(crate) const KEY: &str = "test-key";
 pub(crate) const NOWHERE: [&str; 2] = ["--clickhouse-url", "http://127.0.0.1:9"];
 /// For how many days tests keep batches: their dates are fixed, and the engine uses the machine's clock.
 const LONG: u32 = 10_000;
-/// How long a test waits for the deletion of its database.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// A time at which reading the clock panics.
 const BROKEN: i64 = i64::MIN;
 
@@ -49,8 +46,6 @@ pub(crate) struct Server {
     pub(crate) client: Client,
     pub(crate) folder: tempfile::TempDir,
     database: String,
-    /// Whether the database is deleted with this server: another server may have made it.
-    owns_database: bool,
     /// The server's time. Only the test advances it.
     now: Arc<AtomicI64>,
     /// The state that the handlers share while the server runs.
@@ -58,6 +53,8 @@ pub(crate) struct Server {
     shutdown: CancellationToken,
     running: Option<JoinHandle<anyhow::Result<()>>>,
     arguments: Vec<String>,
+    /// Unless another server has made the database. Last, because fields are dropped in order.
+    owned: Option<Database>,
 }
 
 impl Server {
@@ -75,10 +72,9 @@ impl Server {
 
     /// Starts a server with these flags. Its tables need not exist yet: a test that stores rows waits for [`Self::ready`] first.
     pub(crate) async fn starting(arguments: &[&str]) -> Self {
-        let database = format!("test_{}", Uuid::new_v4().simple());
-        let mut server = Self::on(database.clone(), arguments).await;
-        server.owns_database = server.database == database && !arguments.contains(&NOWHERE[0]);
-        server
+        let name = unique_name();
+        let owned = (!arguments.contains(&NOWHERE[0])).then(|| Database::of(&name));
+        Self::on(name, owned, arguments).await
     }
 
     /// Starts a server that cannot reach its ClickHouse, for tests that need no rows. That saves the time to make the tables.
@@ -89,14 +85,14 @@ impl Server {
     /// Starts a second server with the same settings and database, but its own data folder.
     pub(crate) async fn beside(&self) -> Self {
         let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
-        let server = Self::on(self.database.clone(), &arguments).await;
+        let server = Self::on(self.database.clone(), None, &arguments).await;
         if !arguments.contains(&NOWHERE[0]) {
             server.ready().await;
         }
         server
     }
 
-    async fn on(database: String, arguments: &[&str]) -> Self {
+    async fn on(database: String, owned: Option<Database>, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut named = arguments.windows(2).rev();
         let database = named
@@ -111,8 +107,8 @@ impl Server {
             admin_url: String::new(),
             client: Client::new(),
             folder,
+            owned: owned.filter(|owned| owned.name() == database),
             database,
-            owns_database: false,
             now: Arc::new(AtomicI64::new(NOW)),
             app: Arc::default(),
             shutdown: CancellationToken::new(),
@@ -249,7 +245,7 @@ impl Server {
     pub(crate) async fn point_at_the_engine(&mut self) {
         self.arguments
             .retain(|argument| !NOWHERE.contains(&argument.as_str()));
-        self.owns_database = true;
+        self.owned = Some(Database::of(&self.database));
         self.restart().await;
         self.ready().await;
     }
@@ -453,29 +449,10 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// Deletes the database, so that the shared engine does not grow with every test.
     fn drop(&mut self) {
         self.shutdown.cancel();
         if let Some(running) = &self.running {
             running.abort();
-        }
-        if !self.owns_database {
-            return;
-        }
-        let sql = format!("DROP DATABASE IF EXISTS `{}` SYNC", self.database);
-        let dropping = async {
-            let request = Client::new().post(&engine().url).body(sql);
-            let request = request.basic_auth(USER, Some(PASSWORD)).timeout(PATIENCE);
-            request.send().await?.error_for_status().map(drop)
-        };
-        // The runtime of the test cannot wait here.
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let dropped = std::thread::spawn(move || runtime.unwrap().block_on(dropping)).join();
-        #[expect(clippy::print_stderr, reason = "the test itself need not fail")]
-        if !matches!(dropped, Ok(Ok(()))) {
-            eprintln!("the database {} stays: {dropped:?}", self.database);
         }
     }
 }

@@ -6,9 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use reqwest::Client;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
-use crate::engine::{PASSWORD, UNJANK, USER, engine};
+use crate::engine::{Database, PASSWORD, UNJANK, USER, engine};
 use crate::postgres::postgres;
 use crate::processes::{Program, unjank};
 use crate::symbol_uploads::{body_of, files_below, large_mapping, named};
@@ -86,7 +85,7 @@ impl Drop for Bucket {
 /// Servers with one control database, one ClickHouse and one bucket.
 struct Servers {
     control: String,
-    database: String,
+    database: Database,
     folders: Vec<tempfile::TempDir>,
 }
 
@@ -95,7 +94,7 @@ impl Servers {
         let postgres = tokio::task::spawn_blocking(postgres).await.unwrap();
         Self {
             control: postgres.database().await,
-            database: format!("test_{}", Uuid::new_v4().simple()),
+            database: Database::new(),
             folders: Vec::new(),
         }
     }
@@ -122,7 +121,7 @@ impl Servers {
             "--clickhouse-password",
             PASSWORD,
             "--clickhouse-database",
-            &self.database,
+            self.database.name(),
             "--database-url",
             &self.control,
             "--secret",
@@ -147,7 +146,7 @@ impl Servers {
     async fn query(&self, sql: &str) -> String {
         let request = Client::new()
             .post(&engine().url)
-            .query(&[("database", self.database.as_str())])
+            .query(&[("database", self.database.name())])
             .basic_auth(USER, Some(PASSWORD));
         let answer = request.body(sql.to_owned()).send().await.unwrap();
         answer.text().await.unwrap().trim().to_owned()

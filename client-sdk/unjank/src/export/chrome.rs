@@ -70,8 +70,8 @@ pub fn chrome_trace<'e>(
 /// not be read: a process that is killed may leave half a line at the end. Reads the whole report into memory.
 ///
 /// ```
-/// # let folder = std::env::temp_dir();
-/// # let (report, trace) = (folder.join("unjank-doc-run.jsonl"), folder.join("unjank-doc-trace.json"));
+/// # let folder = tempfile::tempdir()?;
+/// # let [report, trace] = ["run.jsonl", "trace.json"].map(|name| folder.path().join(name));
 /// # std::fs::write(&report, "")?;
 /// let unreadable = unjank::export::report_to_chrome_trace(&report, &trace)?;
 /// assert_eq!(unreadable, 0);

@@ -71,6 +71,8 @@ fn the_app() {
                 std::process::exit(0);
             }
             "abort" => aborts(),
+            #[cfg(target_os = "linux")]
+            "stop" => stops(),
             "storm" => storm(number(1)),
             _ => break,
         }
@@ -101,6 +103,35 @@ fn hang(lasts: Duration) {
     say("hangs");
     std::thread::sleep(lasts);
     main_loop.end();
+}
+
+/// Stops the process while it handles a message, draws a frame, starts and loads a page.
+#[cfg(target_os = "linux")]
+fn stops() {
+    let main_loop = unjank::MainLoop::of_this_thread();
+    // The watchdog starts.
+    std::thread::sleep(Duration::from_millis(700));
+    let start = unjank::app_start(unjank::AppStartKind::Cold);
+    let page = unjank::page_load("Cart", unjank::LaunchKind::Cold);
+    main_loop.begin();
+    unjank::frame_tick(Instant::now());
+    std::thread::sleep(Duration::from_millis(15));
+    let last = Instant::now();
+    unjank::frame_tick(last);
+    unjank::input("pay", last);
+    say("stops");
+    let own = rustix::process::getpid();
+    rustix::process::kill_process(own, rustix::process::Signal::STOP).unwrap();
+    // Another thread may receive the signal, a moment later.
+    while last.elapsed() < Duration::from_secs(1) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    main_loop.end();
+    unjank::frame_tick(Instant::now());
+    unjank::pause_ticks();
+    unjank::frame(last, Instant::now());
+    start.finish();
+    page.final_draw();
 }
 
 /// Ends the process by a panic that cannot unwind.
@@ -289,6 +320,23 @@ impl App {
         let status = self.child.wait().unwrap();
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
         assert_eq!(signal, Some(15), "the app should end by the signal");
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn wait_until_stopped(&self) {
+        let status = format!("/proc/{}/stat", self.child.id());
+        let is_stopped = || std::fs::read_to_string(&status).unwrap().contains(") T ");
+        while !is_stopped() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Lets a stopped app go on, and waits until its command is done.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn resume(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+        self.wait_for_line("done ");
     }
 
     #[cfg(target_os = "linux")]

@@ -13,6 +13,8 @@ mod killed;
 mod moved_clock;
 #[path = "../shop/server.rs"]
 mod server;
+#[cfg(target_os = "linux")]
+mod suspended;
 mod truth;
 #[cfg(target_os = "linux")]
 mod valgrind;

@@ -33,6 +33,8 @@ const LINED: &str = "
     SELECT hasAll(groupUniqArray(frame.1), ['shop::stalls::parse_catalog', 'shop::stalls::save_order', 'shop::stalls::wait_for_cache'])
     FROM (SELECT arrayJoin(arrayZip(frames.function, frames.file, frames.line)) AS frame FROM stacks_symbolicated FINAL)
     WHERE endsWith(frame.2, 'examples/shop/stalls.rs') AND frame.3 BETWEEN 12 AND 75";
+/// The number of groups of the stall on the CPU, whose samples were taken in other functions of the libraries that it calls.
+const GROUPS: &str = "SELECT uniqExact(group_id) FROM stack_class_current WHERE culprit = 'shop::stalls::parse_catalog'";
 /// Whether stalls have several samples, at other addresses of the same functions.
 const SAMPLES: &str = "
     SELECT count() > 3 AND uniqExact(culprit) = 3 FROM stack_class_current WHERE startsWith(culprit, 'shop::stalls::')";
@@ -131,6 +133,7 @@ fn stalls_of_a_stripped_program_have_function_file_and_line_in_both_orders() {
     assert!(repaired >= 3, "{repaired}");
     assert_eq!(server.sql(LINED), "1");
     assert_eq!(server.sql(SAMPLES), "1");
+    assert_eq!(server.sql(GROUPS), "1");
 
     // File first: the stalls of another install are readable when they arrive.
     let truth = run_shop(&shop.stripped, &server, &folder.path().join("second"));

@@ -153,6 +153,10 @@ const REASONS: Record<string, Reason> = {
     means: 'The app’s own `before_send` dropped them.',
     todo: 'Nothing, if this is intended.',
   },
+  'device/suspended': {
+    means: 'The app’s process did not run for seconds during the event, so its duration says nothing about the app.',
+    todo: 'Nothing.',
+  },
   'device/disabled': { means: 'Collection was switched off while they waited.', todo: 'Nothing, if this is intended.' },
 };
 

@@ -1,6 +1,7 @@
 // Describes missing symbols and symbol files. Pure.
 
 import type { Schemas } from '../api/client';
+import { format } from '../format/units';
 
 export const STATES: Record<Schemas['SymbolState'], { text: string; kind: string; about: string }> = {
   missing: { text: 'missing', kind: 'bad', about: 'No file of this build was uploaded.' },
@@ -13,9 +14,9 @@ export const STATES: Record<Schemas['SymbolState'], { text: string; kind: string
   complete: { text: 'complete', kind: 'good', about: 'The uploaded file has functions and lines.' },
 };
 
-/** The versions with stacks that need the symbols. */
+/** `4.12.0 (1.2k), 4.11.3 (7)`: the versions with stacks that need the symbols, and their janks. */
 export function versionsText(versions: Schemas['VersionCount'][]): string {
-  return versions.map((one) => one.app_version || '(no version)').join(', ');
+  return versions.map((one) => `${one.app_version || '(no version)'} (${format(one.events, 'count')})`).join(', ');
 }
 
 const FORMATS: Record<string, string> = {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use unjank_symbols::Found;
+use unjank_symbols::{Format, Found};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::symbols::{Parser, ParserError};
@@ -74,6 +74,12 @@ impl SymbolFile {
         words.retain(|word| !word.is_empty());
         words.dedup();
         words.join(" ")
+    }
+
+    /// Whether the file is a mapping into which R8 wrote no id: obfuscated stacks do not name it by themselves.
+    pub(super) fn is_mapping_without_id(&self) -> bool {
+        let is_one = |found: &Found| found.format == Format::R8 && found.ids.len() == 1;
+        self.found.iter().any(is_one)
     }
 
     /// Describes what the file lacks, without repetitions.

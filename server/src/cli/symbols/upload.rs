@@ -150,7 +150,7 @@ pub(super) async fn run(args: &UploadArgs) -> anyhow::Result<ExitCode> {
     } else if args.dry_run {
         for file in files {
             progress.say(line("would upload", file))?;
-            say_what_is_missing(file, &progress)?;
+            say_what_is_missing(file, args.id.as_ref(), &progress)?;
         }
     } else {
         let upload = Upload::new(args, &progress).await?;
@@ -225,7 +225,19 @@ fn line(word: &str, file: &SymbolFile) -> String {
     )
 }
 
-fn say_what_is_missing(file: &SymbolFile, progress: &Progress) -> std::io::Result<()> {
+/// `given` is the id that the user gives the file.
+fn say_what_is_missing(
+    file: &SymbolFile,
+    given: Option<&SymbolId>,
+    progress: &Progress,
+) -> std::io::Result<()> {
+    if given.is_none() && file.is_mapping_without_id() {
+        progress.say(format_args!(
+            "          warning: the mapping has no `# pg_map_id`, so stacks do not name it by themselves. Let the app send {} as \
+             `build_id` of obfuscated frames, or give the mapping the id that the app sends: --id",
+            file.id()
+        ))?;
+    }
     for warning in file.warnings() {
         progress.say(format_args!("          warning: {warning}"))?;
     }
@@ -274,7 +286,7 @@ impl<'a> Upload<'a> {
                 return Ok(false);
             }
         }
-        say_what_is_missing(file, progress)?;
+        say_what_is_missing(file, self.id, progress)?;
         Ok(true)
     }
 

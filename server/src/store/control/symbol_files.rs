@@ -145,9 +145,10 @@ const TOUCH: &str = "
     UPDATE symbol_files SET last_used_at = $3
     WHERE project = $1 AND id = $2 AND COALESCE(last_used_at, 0) < $3";
 
+const NEEDED: &str = "UPDATE symbol_files SET needed_at = $3 WHERE project = $1 AND id = $2";
 const UNUSED: &str = "
     SELECT id, project FROM symbol_files
-    WHERE uploaded_at < $1 AND COALESCE(last_used_at, 0) < $1
+    WHERE uploaded_at < $1 AND COALESCE(last_used_at, 0) < $1 AND COALESCE(needed_at, 0) < $1
         AND NOT EXISTS (
             SELECT 1
             FROM symbol_builds b
@@ -407,6 +408,19 @@ impl Control {
         let actor = Actor::system("symbols");
         let mut change = Change::begin(self, &actor, at).await?;
         change.execute(TOUCH, values![project, file, at]).await?;
+        change.commit_unrecorded(Notice::Silent).await
+    }
+
+    /// Records that stored stacks need a file, so that the next sweeps need not look at it.
+    pub async fn mark_symbol_file_needed(
+        &self,
+        project: &str,
+        file: Uuid,
+        at: UnixTime,
+    ) -> Result<(), ControlError> {
+        let actor = Actor::system("retention");
+        let mut change = Change::begin(self, &actor, at).await?;
+        change.execute(NEEDED, values![project, file, at]).await?;
         change.commit_unrecorded(Notice::Silent).await
     }
 }

@@ -39,6 +39,9 @@ const OPERATORS: [&str; 40] = [
     "^", "&", "|", "~", "!", "=", ",", "\"\"",
 ];
 
+/// The function that drops a value of Rust.
+const DROP: &str = "core::ptr::drop_in_place";
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Syntax {
     Rust,
@@ -111,6 +114,11 @@ impl Rewriter {
             if self.is_at_start() && !self.out.ends_with(['\'', '}', '>', ')', ']']) {
                 return None;
             }
+            return Some(length);
+        }
+        // What is dropped says whose work it is.
+        if self.out.trim_end_matches("::") == DROP {
+            self.out = format!("{DROP}<{}>", rust_types::type_of(inner));
             return Some(length);
         }
         if self.out.ends_with("::") {
@@ -249,7 +257,11 @@ mod tests {
             ),
             (
                 "core::ptr::drop_in_place<shop::Cart<u32>>",
-                "core::ptr::drop_in_place",
+                "core::ptr::drop_in_place<shop::Cart>",
+            ),
+            (
+                "core::ptr::drop_in_place::<[shop::Cart]>",
+                "core::ptr::drop_in_place<[_]>",
             ),
             ("alloc::slice::<impl [T]>::sort_by", "<[_]>::sort_by"),
             ("<[u32]>::sort_by::<fn(u32) -> u32>", "<[_]>::sort_by"),

@@ -19,7 +19,7 @@ pub(super) fn method_of(of: &str, implemented: Option<&str>) -> String {
 }
 
 /// Writes a type without the types in it: a symbol has either those of an instance or those of its declaration.
-fn type_of(text: &str) -> String {
+pub(super) fn type_of(text: &str) -> String {
     for pointer in ["&mut ", "&", "*const ", "*mut "] {
         if text.starts_with(pointer) {
             return format!("{pointer}_");

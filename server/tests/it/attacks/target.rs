@@ -8,9 +8,8 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 use unjank_protocol::Timestamp;
-use uuid::Uuid;
 
-use crate::engine::{PASSWORD, USER, engine};
+use crate::engine::{Database, PASSWORD, USER, engine};
 use crate::processes::{Program, unjank};
 use crate::server::spans;
 
@@ -34,6 +33,7 @@ pub(super) struct Target {
     pub(super) client: Client,
     /// Connects from another address than `client`.
     others: Client,
+    _database: Database,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -74,10 +74,10 @@ impl Target {
     pub(super) async fn with(settings: &[&str]) -> Self {
         let turn = ONE_AT_A_TIME.lock().await;
         let folder = tempfile::tempdir().unwrap();
-        let database = format!("test_{}", Uuid::new_v4().simple());
+        let database = Database::new();
         let mut line = vec!["serve", "--clickhouse-url", engine().url.as_str()];
         line.extend(["--clickhouse-user", USER, "--clickhouse-password", PASSWORD]);
-        line.extend(["--clickhouse-database", database.as_str()]);
+        line.extend(["--clickhouse-database", database.name()]);
         line.extend(settings);
         let program = match std::env::var_os("UNJANK_ATTACK_SERVER") {
             Some(binary) => Program::of(Path::new(&binary), folder.path(), &line).await,
@@ -102,6 +102,7 @@ impl Target {
             program,
             folder,
             operator,
+            _database: database,
             _turn: turn,
         };
         target.key = target.project("attacked").await;

@@ -1,46 +1,31 @@
-//! The files that the tests of `symbolic` read, through the whole path.
-//!
-//! They are too large to be part of the repository. `UNJANK_SYMBOL_FIXTURES` names the folder `symbolic-testutils/fixtures` of
-//! <https://github.com/getsentry/symbolic>; without it, these tests do nothing.
+//! Native symbol files, in the package `symbolic-testutils` and in its repository.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+use unjank_symbols::{Format, LookupKind, inspect};
 
-use std::path::PathBuf;
-
-use unjank_symbols::{Format, Location, LookupFile, LookupKind, Origin, convert, inspect};
-
-fn fixtures() -> Option<PathBuf> {
-    let folder = std::env::var_os("UNJANK_SYMBOL_FIXTURES").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("skipped: UNJANK_SYMBOL_FIXTURES is not set");
-    }
-    folder
-}
-
-fn shown(location: &Location) -> String {
-    let file = location.file.rsplit(['/', '\\']).next().unwrap();
-    let inlined = match location.origin {
-        Origin::Inlined => " (inlined)",
-        Origin::Called | Origin::Ambiguous => "",
-    };
-    format!("{} {file}:{}{inlined}", location.function, location.line)
-}
+use super::{folder_of, lookup, named_folder, shown};
 
 #[test]
 fn native_files_name_functions_and_lines() {
-    let Some(folder) = fixtures() else {
-        return;
-    };
+    let named = named_folder();
+    let folder = named
+        .clone()
+        .unwrap_or_else(|| folder_of("symbolic-testutils").join("fixtures"));
+    let mut checked = Vec::new();
     for (file, format, offset, expected) in NATIVE {
-        let data = std::fs::read(folder.join(file)).unwrap();
+        let path = folder.join(file);
+        if named.is_none() && !path.exists() {
+            continue;
+        }
+        let data = std::fs::read(path).unwrap();
         let found = inspect(&data).unwrap();
         assert_eq!(found[0].format, *format, "{file}");
-        let mut converted = Vec::new();
-        convert(&data, 0, &mut converted).unwrap();
-        let lookup = LookupFile::from_bytes(&converted, LookupKind::Native).unwrap();
+        let lookup = lookup(&data, LookupKind::Native);
         let lines: Vec<String> = lookup.native(*offset).iter().map(shown).collect();
         assert_eq!(&lines, expected, "{file} {offset:#x}");
+        checked.push(found[0].format);
+    }
+    for format in [Format::Elf, Format::MachO, Format::Pdb, Format::Breakpad] {
+        assert!(checked.contains(&format), "{format:?} in {checked:?}");
     }
 }
 
@@ -173,94 +158,3 @@ const NATIVE: &[Case] = &[
         &["fflush fflush.c:15"],
     ),
 ];
-
-/// Script (empty for Hermes), source map, line and column from 1, location.
-const SOURCE_MAPS: &[(&str, &str, u32, u32, &str)] = &[
-    (
-        "inlining/module.js",
-        "inlining/module.js.map",
-        1,
-        63,
-        "buttonCallback app.js:3",
-    ),
-    (
-        "inlining/module.js",
-        "inlining/module.js.map",
-        1,
-        47,
-        "bar bar.js:4",
-    ),
-    (
-        "inlining/module.js",
-        "inlining/module.js.map",
-        1,
-        34,
-        "minified foo.js:2",
-    ),
-    (
-        "simple/minified.js",
-        "simple/minified.js.map",
-        1,
-        11,
-        "abcd original.js:2",
-    ),
-    (
-        "preact.module.js",
-        "preact.module.js.map",
-        1,
-        133,
-        "assign util.js:12",
-    ),
-    (
-        "preact.module.js",
-        "preact.module.js.map",
-        1,
-        482,
-        "createElement create-element.js:40",
-    ),
-    (
-        "preact.module.js",
-        "preact.module.js.map",
-        1,
-        50,
-        "minified constants.js:3",
-    ),
-    (
-        "",
-        "hermes-metro/react-native-hermes.map",
-        1,
-        11_940,
-        "foo module.js:2",
-    ),
-    (
-        "",
-        "hermes-metro/react-native-hermes.map",
-        1,
-        11_858,
-        "<global> input.js:3",
-    ),
-];
-
-#[test]
-fn source_maps_name_functions_and_lines() {
-    let Some(folder) = fixtures() else {
-        return;
-    };
-    let folder = folder.join("sourcemapcache");
-    for (script, map, line, column, expected) in SOURCE_MAPS {
-        let map = std::fs::read_to_string(folder.join(map)).unwrap();
-        let script = match *script {
-            "" => String::new(),
-            script => std::fs::read_to_string(folder.join(script)).unwrap(),
-        };
-        let data = bundle::of(&[("a.js", &script, &map)]);
-        let mut converted = Vec::new();
-        convert(&data, 0, &mut converted).unwrap();
-        let lookup = LookupFile::from_bytes(&converted, LookupKind::JavaScript).unwrap();
-        let location = lookup.java_script(*line, *column, "minified").unwrap();
-        assert_eq!(shown(&location), *expected);
-    }
-}
-
-#[path = "source_maps/bundle.rs"]
-mod bundle;

@@ -1,0 +1,259 @@
+//! The configurations of docs/proxies, run by the proxies that they are for.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use reqwest::{Client, StatusCode};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::server::{KEY, Server, batch};
+use crate::wait;
+
+const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/proxies");
+/// Where `make setup` unpacks what the machine does not have.
+const CACHE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../.cache/proxies");
+/// What nginx accepts by default, and a batch at most.
+const MIB: usize = 1 << 20;
+
+/// A proxy that runs.
+struct Proxy {
+    address: String,
+    process: Child,
+    _folder: tempfile::TempDir,
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ended = self.process.kill().is_ok() && self.process.wait().is_ok();
+    }
+}
+
+/// Returns the path of a program, if the machine has it.
+fn program(name: &str) -> Option<PathBuf> {
+    let cached = ["usr/sbin", "usr/bin"].map(|folder| Path::new(CACHE).join(folder));
+    let folders = ["/usr/sbin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from);
+    let mut paths = folders
+        .iter()
+        .chain(&cached)
+        .map(|folder| folder.join(name));
+    paths.find(|path| path.exists())
+}
+
+async fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+/// Starts a proxy with its documented configuration, changed by `change`, without TLS.
+#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+async fn start(name: &str, server: &Server, change: impl Fn(String) -> String) -> Option<Proxy> {
+    let Some(program) = program(name) else {
+        eprintln!("{name} is not tested: it is not installed");
+        return None;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = match name {
+        "nginx" => "nginx.conf",
+        "haproxy" => "haproxy.cfg",
+        _ => "Caddyfile",
+    };
+    let documented = std::fs::read_to_string(Path::new(DOCS).join(file)).unwrap();
+    let address = free_address().await;
+    let place = folder.path().to_str().unwrap();
+    let config = documented
+        .replace("127.0.0.1:8080", server.url.trim_start_matches("http://"))
+        .replace("listen 443 ssl;", &format!("listen {address};"))
+        .replace(
+            "bind :443 ssl crt /etc/ssl/unjank.pem",
+            &format!("bind {address}"),
+        )
+        .replace("unjank.example.com {", &format!("http://{address} {{"));
+    assert!(config.contains(&address), "{config}");
+    let lines = config
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("ssl_"));
+    let lines: Vec<&str> = lines.collect();
+    let folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let folders = folders.map(|kind| format!("{kind}_temp_path {place}/{kind};"));
+    let http = format!("http {{ access_log off; {}", folders.concat());
+    let config = match name {
+        "nginx" => {
+            format!("daemon off; pid {place}/pid;\n{}\n", lines.join("\n")).replace("http {", &http)
+        }
+        "caddy" => format!(
+            "{{\n\tadmin off\n\tauto_https off\n}}\n{}\n",
+            lines.join("\n")
+        ),
+        _ => lines.join("\n") + "\n",
+    };
+    let path = folder.path().join(file);
+    std::fs::write(&path, change(config)).unwrap();
+    let mut command = Command::new(program);
+    match name {
+        "nginx" => command.args(["-e", "stderr", "-p", place, "-c"]).arg(&path),
+        "haproxy" => command.arg("-db").arg("-f").arg(&path),
+        _ => command
+            .args(["run", "--adapter", "caddyfile", "--config"])
+            .arg(&path),
+    };
+    let process = command
+        .env(
+            "LD_LIBRARY_PATH",
+            format!("{CACHE}/usr/lib/x86_64-linux-gnu"),
+        )
+        .env("HOME", place)
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(folder.path().join("log")).unwrap())
+        .spawn()
+        .unwrap();
+    let mut proxy = Proxy {
+        address,
+        process,
+        _folder: folder,
+    };
+    wait::until("the proxy listens", async || {
+        let ended = proxy.process.try_wait().unwrap();
+        assert!(
+            ended.is_none(),
+            "{}",
+            std::fs::read_to_string(path.with_file_name("log")).unwrap()
+        );
+        TcpStream::connect(&proxy.address).await.is_ok()
+    })
+    .await;
+    Some(proxy)
+}
+
+/// Sends a batch that fills a body of 1 MiB. With `Expect`, its sender waits for the answer to the head first, as curl does.
+async fn send_batch(address: &str, expects: bool) -> String {
+    let mut body = batch().to_string().into_bytes();
+    body.resize(MIB, b' ');
+    let expect = if expects {
+        "Expect: 100-continue\r\n"
+    } else {
+        ""
+    };
+    let head = format!(
+        "POST /v1/ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n\
+         Connection: close\r\n{expect}Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    if expects {
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            answer.push(stream.read_u8().await.unwrap());
+        }
+        assert!(
+            answer.starts_with(b"HTTP/1.1 100"),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+    }
+    stream.write_all(&body).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+/// Uploads an R8 mapping of 3 MB that hardly compresses.
+async fn upload(address: &str, token: &str) -> (bool, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mapping.txt");
+    let mut mapping = String::from("# compiler: R8\n# pg_map_id: 0011223344556677\n");
+    while mapping.len() < 3_000_000 {
+        let name = uuid::Uuid::new_v4().simple();
+        mapping += &format!("shop.C{name} -> a.b{name}:\n    1:1:void pay():3:3 -> a\n");
+    }
+    std::fs::write(&path, mapping).unwrap();
+    let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_unjank"))
+        .args(["symbols", "upload", "--project", "default"])
+        .arg(&path)
+        .env("UNJANK_URL", format!("http://{address}"))
+        .env("UNJANK_TOKEN", token)
+        .output()
+        .await
+        .unwrap();
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8(printed).unwrap();
+    (output.status.success(), printed)
+}
+
+/// Tries to log in with a wrong password and a forged address, from an address that is not the proxy's.
+async fn wrong_login(address: &str, number: u8) -> StatusCode {
+    let client = Client::builder().local_address(IpAddr::from([127, 0, 0, 2]));
+    let request = (client.build().unwrap())
+        .post(format!("http://{address}/api/v1/login"))
+        .header("origin", format!("http://{address}"))
+        .header("x-forwarded-for", format!("192.0.2.{number}"))
+        .json(&json!({"email": "ann@example.com", "password": "wrong wrong wrong"}));
+    request.send().await.unwrap().status()
+}
+
+async fn trusting() -> (Server, String) {
+    let server = Server::with(&["--trusted-proxies", "127.0.0.1"]).await;
+    let token = server
+        .token("editor --project default --only-symbols")
+        .await;
+    (server, token)
+}
+
+async fn serves(name: &str) {
+    let (server, token) = trusting().await;
+    let Some(proxy) = start(name, &server, |config| config).await else {
+        return;
+    };
+    for expects in [false, true] {
+        let answer = send_batch(&proxy.address, expects).await;
+        // Caddy passes the server's own 100 on, after its own.
+        let last = answer.rsplit("HTTP/1.1 100 Continue\r\n").next().unwrap();
+        assert!(last.contains("HTTP/1.1 202"), "{answer}");
+    }
+    let (is_uploaded, printed) = upload(&proxy.address, &token).await;
+    assert!(is_uploaded, "{printed}");
+    // A forged address does not hide the client, so its logins are slowed down. A refused origin would be 403.
+    for number in 0..10 {
+        assert_eq!(wrong_login(&proxy.address, number).await, 401);
+    }
+    assert_eq!(wrong_login(&proxy.address, 77).await, 429);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nginx_serves_devices_tools_and_browsers() {
+    serves("nginx").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn haproxy_serves_devices_tools_and_browsers() {
+    serves("haproxy").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn caddy_serves_devices_tools_and_browsers() {
+    serves("caddy").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_and_uploads_fit_the_defaults_of_nginx_and_a_smaller_limit_is_explained() {
+    let (server, token) = trusting().await;
+    let size = "client_max_body_size 33m;";
+    let Some(proxy) = start("nginx", &server, |config| config.replace(size, "")).await else {
+        return;
+    };
+    let answer = send_batch(&proxy.address, false).await;
+    assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+    let (is_uploaded, printed) = upload(&proxy.address, &token).await;
+    assert!(is_uploaded, "{printed}");
+
+    let small = "client_max_body_size 100k;";
+    let proxy = start("nginx", &server, |config| config.replace(size, small)).await;
+    let (is_uploaded, printed) = upload(&proxy.unwrap().address, &token).await;
+    assert!(
+        !is_uploaded && printed.contains("docs/operations.md"),
+        "{printed}"
+    );
+}
