@@ -13,13 +13,36 @@ const ARGS = [
   '--disable-component-update',
   '--disable-sync',
 ];
+const MINUTE_MS = 60_000;
 const NPM_CHROMIUM = '@sparticuz/chromium@141';
 const cache = new URL('../../../.cache/chromium/', import.meta.url).pathname;
 
 export async function openBrowser() {
   const { executablePath, args } = await find();
   console.log(`browser: ${executablePath}`);
-  return chromium.launch({ executablePath, args: [...new Set([...ARGS, ...args])] });
+  // A library that changes the day hangs the browser. Its pages follow the clock of this process instead, see `followClock`.
+  const { LD_PRELOAD: _, ...env } = process.env;
+  return chromium.launch({ executablePath, args: [...new Set([...ARGS, ...args])], env });
+}
+
+/** Sets the clock of a context's pages to that of this process, which may live on another day. */
+export async function followClock(context) {
+  const page = await context.newPage();
+  const ahead = Date.now() - (await page.evaluate(() => Date.now()));
+  await page.close();
+  if (Math.abs(ahead) < MINUTE_MS) return;
+  await context.addInitScript((ahead) => {
+    const Real = Date;
+    globalThis.Date = class extends Real {
+      constructor(...parts) {
+        if (parts.length > 0) super(...parts);
+        else super(Real.now() + ahead);
+      }
+      static now() {
+        return Real.now() + ahead;
+      }
+    };
+  }, ahead);
 }
 
 export async function find() {

@@ -1,6 +1,7 @@
 // A browser page for walks. Records errors, checks accessibility and takes screenshots.
 import { mkdirSync } from 'node:fs';
 import { AxeBuilder } from '@axe-core/playwright';
+import { followClock } from './browser.mjs';
 
 const shots = new URL('./shots/', import.meta.url).pathname;
 mkdirSync(shots, { recursive: true });
@@ -16,6 +17,7 @@ const FAILED_REQUEST = /Failed to load resource: the server responded with a sta
 export class Reader {
   static async open(browser, url, options = {}) {
     const context = await browser.newContext({ baseURL: url, viewport: { width: 1400, height: 900 }, ...options });
+    if (process.env.LD_PRELOAD) await followClock(context);
     const page = await context.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
     return new Reader(context, page);

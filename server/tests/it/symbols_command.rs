@@ -1,11 +1,13 @@
 //! `unjank symbols …` against a real server, also through connections that break.
 
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use reqwest::Method;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
@@ -363,6 +365,42 @@ async fn uploads_survive_connections_that_break() {
     let uploaded = symbols(&url, &token, &["upload", path.to_str().unwrap()]).await;
     uploaded.expect(0, &["uploaded"]);
     assert_eq!(cuts.load(Ordering::Relaxed), 0, "not all cuts were made");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_shows_the_progress_of_an_upload() {
+    let (server, token) = server_with_token().await;
+    let mut file = mapping();
+    file.resize(3 << 20, b'#');
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mapping.txt");
+    std::fs::write(&path, file).unwrap();
+
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    let terminal = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
+    let terminal = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(terminal);
+    let shown = std::thread::spawn(move || {
+        let mut shown = Vec::new();
+        // The terminal ends with an error when nothing has it open any longer.
+        let _closed = std::fs::File::from(ours).read_to_end(&mut shown).is_err();
+        String::from_utf8_lossy(&shown).into_owned()
+    });
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_unjank"));
+    command
+        .args(["symbols", "upload", path.to_str().unwrap()])
+        .env("UNJANK_URL", &server.url)
+        .env("UNJANK_TOKEN", &token)
+        .stderr(terminal.unwrap());
+    assert!(command.status().await.unwrap().success());
+    drop(command);
+    let shown = shown.join().unwrap();
+    // Equal chunks are sent once.
+    assert!(shown.contains("512.00 KiB/1.00 MiB"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

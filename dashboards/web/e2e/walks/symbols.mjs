@@ -89,7 +89,9 @@ async function missing_symbols_are_listed_and_shown_on_stacks(reader, { tillKey 
   );
   await page.goto(at());
   await page
-    .getByRole('row', { name: new RegExp(`${MAP_ID.slice(0, 12)}.* mapping or source map missing 3 .*4.10.0, 4.9.0`) })
+    .getByRole('row', {
+      name: new RegExp(`${MAP_ID.slice(0, 12)}.* mapping or source map missing 3 .*4.10.0 \\(2\\), 4.9.0 \\(1\\)`),
+    })
     .waitFor();
   await page.getByRole('row', { name: new RegExp(`${BUILD_ID.slice(0, 12)}.* libtill.so missing 3 `) }).waitFor();
   await reader.look('symbols-missing');
