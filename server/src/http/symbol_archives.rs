@@ -26,6 +26,10 @@ use crate::symbols::{AssemblyRequest, AssemblyState, CHUNK_BYTES, StoreError};
 
 /// The maximum number of files in an archive.
 const MAX_FILES: usize = 64;
+/// The maximum number of entries in the list of an archive, with folders and what looks like an entry by accident.
+const MAX_ENTRIES: usize = 1_000;
+/// The signature of an entry in the list of an archive.
+const ENTRY: &[u8] = b"PK\x01\x02";
 /// The maximum size of all files of an archive after decompression.
 const MAX_INFLATED_BYTES: u64 = 1 << 30;
 /// The time limit for the sender.
@@ -141,6 +145,7 @@ fn unpack(name: &str, mut sent: std::fs::File, pieces: &mpsc::Sender<Piece>) -> 
     if magic != b"PK\x03\x04" {
         return cut(name, &mut sent, pieces).map(|_| ());
     }
+    check_directory(&mut sent).map_err(|error| error.to_string())?;
     let mut archive = ZipArchive::new(BufReader::new(sent)).map_err(|error| damaged(&error))?;
     let (mut files, mut left) = (0, MAX_INFLATED_BYTES);
     for index in 0..archive.len() {
@@ -162,6 +167,25 @@ fn unpack(name: &str, mut sent: std::fs::File, pieces: &mpsc::Sender<Piece>) -> 
         })?;
     }
     Ok(())
+}
+
+/// Refuses an archive with a long list of entries, because reading an archive reads the whole list into memory.
+fn check_directory(sent: &mut std::fs::File) -> std::io::Result<()> {
+    let (mut entries, mut part) = (0, Vec::new());
+    loop {
+        // A signature may lie across the end of a part.
+        part.drain(..part.len().saturating_sub(ENTRY.len() - 1));
+        if sent.by_ref().take(1 << 20).read_to_end(&mut part)? == 0 {
+            break;
+        }
+        entries += memchr::memmem::find_iter(&part, ENTRY).count();
+        if entries > MAX_ENTRIES {
+            return Err(std::io::Error::other(format!(
+                "the archive contains more than {MAX_FILES} files: use sentry-cli 3"
+            )));
+        }
+    }
+    sent.rewind()
 }
 
 /// Sends the chunks of a file, then the file. Returns its size.

@@ -201,6 +201,7 @@ impl Assemblies {
         checksum: &str,
         chunk: Bytes,
     ) -> Result<(), AssembleError> {
+        self.joiner.check_disk()?;
         Ok(self.store().put_chunk(owner, checksum, chunk).await?)
     }
 

@@ -45,12 +45,13 @@ pub(super) struct Joiner {
 }
 
 impl Joiner {
-    /// Checks that the disk has room for uploads.
+    /// Checks that the disk has room for uploads: twice what batches need, so that uploads stop before them.
     pub(super) fn check_disk(&self) -> Result<(), AssembleError> {
         let free = free_bytes(self.lookups.folder());
-        match free.is_none_or(|free| free >= self.min_free_bytes) {
+        let wanted = self.min_free_bytes.saturating_mul(2);
+        match free.is_none_or(|free| free >= wanted) {
             true => Ok(()),
-            false => Err(AssembleError::DiskFull(self.min_free_bytes >> 20)),
+            false => Err(AssembleError::DiskFull(wanted >> 20)),
         }
     }
 
@@ -163,7 +164,7 @@ fn parsed<T>(result: Result<T, ParserError>) -> Result<T, JoinError> {
         ParserError::Refused(reason) | ParserError::Unsuitable(reason) => {
             JoinError::Refused(reason)
         }
-        error @ ParserError::Io(_) => error.into(),
+        error @ (ParserError::Ended(_) | ParserError::Io(_)) => error.into(),
     })
 }
 

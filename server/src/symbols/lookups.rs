@@ -1,6 +1,6 @@
 //! Lookup files: made from symbol files when they are first needed, kept on disk, and mapped into memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,8 +23,12 @@ const MAX_OPEN_BYTES: usize = 96 << 20;
 /// How often a use is recorded in the control database.
 const TOUCH_EVERY: Duration = Duration::from_secs(86_400);
 
-/// A file that could not be read is read again after this time: perhaps the machine had no memory left.
+/// A file that could not be read is read again after this time.
 const RETRY_REFUSED: Duration = Duration::from_secs(3_600);
+/// The same if the system ended the parser.
+const RETRY_ENDED: Duration = Duration::from_secs(60);
+/// A caller waits so long for a lookup file to be made, and then comes back later.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// The maximum number of files that are known to be unreadable.
 const MAX_REFUSED: usize = 10_000;
 
@@ -38,6 +42,8 @@ pub enum LookupError {
     Parser(ParserError),
     #[error("cannot read or write a lookup file: {0}")]
     Io(#[from] std::io::Error),
+    #[error("a symbol file is still being converted")]
+    Converting,
     #[error("symbolication panicked: {0}")]
     Panicked(String),
     #[error("the content of the symbol file {file} is lost: {why}")]
@@ -73,7 +79,9 @@ pub struct Lookups {
     pub(super) changing: AsyncMutex<()>,
     /// By project. One lookup file of a project is made at a time, so that two callers do not make the same.
     making: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
-    /// The lookup files that could not be made, and when that was tried.
+    /// The lookup files that are being made.
+    converting: Mutex<HashSet<PathBuf>>,
+    /// The lookup files that could not be made, and when to try again.
     refused: Mutex<HashMap<PathBuf, Instant>>,
 }
 
@@ -106,6 +114,7 @@ impl Lookups {
             open: Mutex::default(),
             changing: AsyncMutex::default(),
             making: Mutex::default(),
+            converting: Mutex::default(),
             refused: Mutex::default(),
         })
     }
@@ -138,6 +147,8 @@ impl Lookups {
                 Err(LookupError::Lost { file, why }) => {
                     self.lose(project, file, &why).await?;
                 }
+                // It may be readable later, so that is not remembered here.
+                Ok(None) => return Ok(None),
                 other => {
                     file = other?;
                     break;
@@ -199,18 +210,11 @@ impl Lookups {
             return Ok(Some(file));
         }
         if !self.is_refused(&path) {
-            // Continues if the caller gives up, so that a slow file is made once and not over and over.
-            let this = Arc::clone(self);
-            let (owner, of) = (project.to_owned(), build.clone());
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "joined, unless the caller gives up"
-            )]
-            let made = tokio::spawn(async move { this.made(&owner, &of, (&path, kind)).await });
-            let made = made.await;
-            match made.map_err(|error| LookupError::Panicked(error.to_string()))? {
+            match self.making(project, build, (path, kind)).await {
                 Ok(file) => return Ok(Some(file)),
-                Err(LookupError::Parser(ParserError::Refused(reason))) => {
+                Err(LookupError::Parser(
+                    ParserError::Refused(reason) | ParserError::Ended(reason),
+                )) => {
                     let content = &build.content;
                     tracing::warn!(project, content, has_shared = build.shared.is_some(), %reason, "cannot use a symbol file");
                 }
@@ -233,7 +237,36 @@ impl Lookups {
         let refused = refused.unwrap_or_else(PoisonError::into_inner);
         refused
             .get(path)
-            .is_some_and(|at| at.elapsed() < RETRY_REFUSED)
+            .is_some_and(|until| Instant::now() < *until)
+    }
+
+    /// Makes a lookup file in a task of its own, which goes on when the caller has waited for long enough.
+    async fn making(
+        self: &Arc<Self>,
+        project: &str,
+        build: &UsableBuild,
+        (path, kind): (PathBuf, LookupKind),
+    ) -> Result<Arc<LookupFile>, LookupError> {
+        if !self.converting().insert(path.clone()) {
+            return Err(LookupError::Converting);
+        }
+        let this = Arc::clone(self);
+        let (owner, of) = (project.to_owned(), build.clone());
+        #[expect(clippy::disallowed_methods, reason = "joined, unless it takes long")]
+        let made = tokio::spawn(async move {
+            let _end = EndOfConversion(&this, &path);
+            this.made(&owner, &of, (&path, kind)).await
+        });
+        match tokio::time::timeout(PATIENCE, made).await {
+            Ok(made) => made.map_err(|error| LookupError::Panicked(error.to_string()))?,
+            Err(_) => Err(LookupError::Converting),
+        }
+    }
+
+    fn converting(&self) -> std::sync::MutexGuard<'_, HashSet<PathBuf>> {
+        self.converting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn turn(&self, project: &str) -> Arc<AsyncMutex<()>> {
@@ -269,15 +302,21 @@ impl Lookups {
             None => None,
         };
         let made = self.make((&original, shared.as_deref()), build.place, path);
-        if let Err(LookupError::Parser(ParserError::Refused(reason))) = made.await {
+        let made = made.await;
+        let retry = match &made {
+            Err(LookupError::Parser(ParserError::Refused(_))) => Some(RETRY_REFUSED),
+            Err(LookupError::Parser(ParserError::Ended(_))) => Some(RETRY_ENDED),
+            _ => None,
+        };
+        if let Some(retry) = retry {
             let refused = self.refused.lock();
             let mut refused = refused.unwrap_or_else(PoisonError::into_inner);
             if refused.len() >= MAX_REFUSED {
                 refused.clear();
             }
-            refused.insert(path.to_owned(), Instant::now());
-            return Err(LookupError::Parser(ParserError::Refused(reason)));
+            refused.insert(path.to_owned(), Instant::now() + retry);
         }
+        made?;
         Ok(open_lookup(path, kind).await?)
     }
 
@@ -414,6 +453,15 @@ impl Lookups {
             }
         }
         Ok(())
+    }
+}
+
+/// Forgets that a lookup file is being made.
+struct EndOfConversion<'l>(&'l Lookups, &'l Path);
+
+impl Drop for EndOfConversion<'_> {
+    fn drop(&mut self) {
+        self.0.converting().remove(self.1);
     }
 }
 

@@ -75,6 +75,9 @@ pub enum ParserError {
     /// The file is no symbol file, or no frame can find it. The text says what to do.
     #[error("{0}")]
     Unsuitable(String),
+    /// Another process ended the parser. The file may be fine.
+    #[error("{0}")]
+    Ended(String),
     #[error("cannot run the parser of symbol files: {0}")]
     Io(#[from] std::io::Error),
 }
@@ -193,7 +196,7 @@ impl Parser {
                 })
             }
             Some(Some(Signal::XFSZ)) => refused("the file is too large to be converted".to_owned()),
-            Some(Some(Signal::KILL)) => refused(
+            Some(Some(Signal::KILL)) => ParserError::Ended(
                 "the system ended the parser, which happens when the machine has no memory left: upload the file again later"
                     .to_owned(),
             ),

@@ -7,6 +7,8 @@ use super::assemblies::AssemblyRequest;
 
 /// The maximum number of chunks of all waiting files. Remembering a chunk takes 64 bytes of memory.
 const MAX_CHUNKS: usize = 1 << 16;
+/// The maximum number of chunks of the waiting files of one project, whatever the number of its tokens.
+const MAX_CHUNKS_OF_PROJECT: usize = MAX_CHUNKS / 2;
 /// The maximum number of chunks of the waiting files of one token.
 const MAX_CHUNKS_OF_TOKEN: usize = MAX_CHUNKS / 4;
 
@@ -28,8 +30,12 @@ impl Waiting {
     pub(super) fn add(&mut self, request: AssemblyRequest) -> Result<(), Full> {
         let more = weight(&request);
         let all: usize = self.chunks.values().sum();
+        let of_project = self.of_project(&request.project).map(weight).sum::<usize>();
         let own = self.chunks.entry(request.owner().to_owned()).or_default();
-        if all + more > MAX_CHUNKS || *own + more > MAX_CHUNKS_OF_TOKEN {
+        if all + more > MAX_CHUNKS
+            || of_project + more > MAX_CHUNKS_OF_PROJECT
+            || *own + more > MAX_CHUNKS_OF_TOKEN
+        {
             return Err(Full);
         }
         *own += more;
@@ -56,6 +62,12 @@ impl Waiting {
             }
         }
         Some(request)
+    }
+
+    fn of_project(&self, name: &str) -> impl Iterator<Item = &AssemblyRequest> {
+        let project = self.projects.iter().find(|(project, _)| project == name);
+        let tokens = project.into_iter().flat_map(|(_, tokens)| tokens);
+        tokens.flat_map(|(_, requests)| requests)
     }
 
     /// Returns the requests of a token.
@@ -125,9 +137,19 @@ mod tests {
     #[test]
     fn all_tokens_together_are_limited() {
         let mut waiting = Waiting::default();
-        for owner in ["a", "b", "c", "d"] {
+        for (project, owner) in [("shop", "a"), ("shop", "b"), ("bank", "c"), ("bank", "d")] {
+            while waiting.add(request(project, owner, "1", 1 << 10)).is_ok() {}
+        }
+        assert_eq!(waiting.add(request("club", "e", "2", 1)), Err(Full));
+    }
+
+    #[test]
+    fn the_tokens_of_one_project_cannot_fill_the_queue() {
+        let mut waiting = Waiting::default();
+        for owner in ["a", "b", "c"] {
             while waiting.add(request("shop", owner, "1", 1 << 10)).is_ok() {}
         }
-        assert_eq!(waiting.add(request("shop", "e", "2", 1)), Err(Full));
+        assert_eq!(waiting.of_project("shop").count(), 32);
+        assert_eq!(waiting.add(request("bank", "d", "2", 1)), Ok(()));
     }
 }

@@ -282,3 +282,33 @@ async fn a_token_cannot_use_the_chunks_of_another() {
     let answer = assemble(&server, (&other, "default"), &file, &[sha1(&file)]).await;
     assert_eq!(answer.body[sha1(&file)]["state"], "not_found");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_larger_than_the_largest_is_refused_by_the_number_of_its_chunks() {
+    let (server, token) = server(&[]).await;
+    let chunk = sha1(b"chunk");
+    let wanted = json!({"name": "x", "chunks": vec![chunk.clone(); 4_097]});
+    let url = "/api/0/projects/unjank/default/files/difs/assemble/";
+    let wanted = Some(json!({ chunk: wanted }));
+    let answer = server.call(&token, Method::POST, url, wanted).await;
+    assert_eq!(answer.status, 413, "{:?}", answer.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_long_list_of_an_archive_is_refused_unread() {
+    let (server, token) = server(&[]).await;
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for number in 0..1_100 {
+        let options = zip::write::SimpleFileOptions::default();
+        archive.start_file(number.to_string(), options).unwrap();
+    }
+    let archive = archive.finish().unwrap().into_inner();
+    let part = reqwest::multipart::Part::bytes(archive).file_name("symbols.zip");
+    let form = reqwest::multipart::Form::new().part("file", part);
+    let url = format!("{}/api/0/projects/x/default/files/dsyms/", server.url);
+    let request = server.client.post(url).bearer_auth(&token).multipart(form);
+    let answer = request.send().await.unwrap();
+    let (status, text) = (answer.status(), answer.text().await.unwrap());
+    assert_eq!(status, 422, "{text}");
+    assert!(text.contains("more than 64 files"), "{text}");
+}

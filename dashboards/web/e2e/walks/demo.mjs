@@ -421,7 +421,7 @@ async function nothingKnownIsNew(reader, state) {
 async function versions_are_compared_at_the_same_age_and_only_significant_changes_have_a_colour(reader, state) {
   const { page } = reader;
   await open(reader, at(`/jank?${VERSIONS}`, WEEK), 'Jank');
-  await page.getByText(/at the same age: \d+ \w+ – \d+ \w+, base \d+ \w+/).waitFor();
+  await page.getByText(/at the same age: \d+ \w+ – \d+ \w+( \(UTC\))?, base \d+ \w+/).waitFor();
   const found = await nothingKnownIsNew(reader, state);
   check(found.includes(NEW_JANK), `${NEW_JANK} is not marked as new, only ${found}`);
   await page.getByRole('link', { name: 'Compare on the same days' }).click();

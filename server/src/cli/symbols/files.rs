@@ -167,7 +167,7 @@ async fn look(
                 return Ok(());
             }
             Err(ParserError::Unsuitable(reason)) => (reason, false),
-            Err(ParserError::Refused(reason)) => (reason, true),
+            Err(ParserError::Refused(reason) | ParserError::Ended(reason)) => (reason, true),
             Err(ParserError::Io(error)) => {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }

@@ -69,5 +69,5 @@ fn cell(column: &Column) -> String {
 
 /// Returns the expression for a text. Text that a spreadsheet would run as a formula gets a leading apostrophe.
 fn text_cell(text: &str, name: &str) -> String {
-    format!("replaceRegexpOne({text}, '^([=+@\\\\-\\t\\r])', '\\'\\\\1') AS `{name}`")
+    format!("replaceRegexpOne({text}, '^([=+@＝＋－＠\\\\-\\t\\r\\n])', '\\'\\\\1') AS `{name}`")
 }
