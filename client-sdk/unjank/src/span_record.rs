@@ -197,7 +197,8 @@ impl SpanRecord {
             ),
             events: events
                 .map(|(time, name)| SpanEvent {
-                    time: wall.at(time),
+                    // They are timed by another clock, which may differ by microseconds.
+                    time: wall.at(time.clamp(start, end.max(start))),
                     name: text(name),
                 })
                 .collect(),

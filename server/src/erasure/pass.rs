@@ -71,6 +71,12 @@ impl<'e> Pass<'e> {
     /// Waits until everything that arrived at this server before the pass is in ClickHouse.
     async fn drain_log(&mut self) -> Result<(), StepError> {
         self.step("waiting until the ingest log is drained").await?;
+        self.log_drained().await;
+        Ok(())
+    }
+
+    /// Waits until everything that arrived at this server before the call is in ClickHouse.
+    async fn log_drained(&self) {
         let app = &self.eraser.app;
         let began = Instant::now();
         while !app.intake.uploads.is_idle() && began.elapsed() < ON_THEIR_WAY {
@@ -80,7 +86,6 @@ impl<'e> Pass<'e> {
         while app.log.drained_and_durable().0 < durable {
             sleep(POLL).await;
         }
-        Ok(())
     }
 
     async fn erase_subjects(&mut self) -> Result<(), StepError> {
@@ -260,8 +265,13 @@ impl<'e> Pass<'e> {
             return Ok(());
         }
         self.step("deleting unused stacks").await?;
-        let clickhouse = &self.eraser.app.clickhouse;
-        let erased = clickhouse.erase_stacks(&self.project, &stacks, self.id);
+        // From now on, a jank brings its stack along. The janks before that may use a stack without bringing it, so they are stored first.
+        let app = &self.eraser.app;
+        app.intake.recent_stacks.clear();
+        let until = app.clock.now();
+        self.log_drained().await;
+        let clickhouse = &app.clickhouse;
+        let erased = clickhouse.erase_stacks(&self.project, (&stacks, until), self.id);
         let erased = erased.await?;
         for table in OF_STACKS {
             self.poll_mutation(table, self.id).await?;

@@ -200,6 +200,12 @@ fn marked(condition: &str, mark: Uuid) -> String {
     format!("{condition} AND 'erasure {mark}' != ''")
 }
 
+/// A condition on the time at which a row was made.
+fn stored_until(column: &str, until: UnixTime) -> String {
+    let micros = until.as_micros();
+    format!(" AND {column} <= fromUnixTimestamp64Micro({micros}, 'UTC')")
+}
+
 impl ClickHouse {
     /// Counts the rows of a table that are to be erased.
     pub async fn rows_to_erase(
@@ -322,11 +328,12 @@ impl ClickHouse {
         self.run(&sql).await
     }
 
-    /// Deletes the stacks that no event of the project uses any longer. Returns their number.
+    /// Deletes the stacks that no event of the project uses any longer. Returns their number. Stacks that were stored after `until` stay: an
+    /// event brought them that may not be stored yet.
     pub async fn erase_stacks(
         &self,
         project: &str,
-        stacks: &[u64],
+        (stacks, until): (&[u64], UnixTime),
         mark: Uuid,
     ) -> Result<u64, Failure> {
         let mut erased = 0;
@@ -337,8 +344,13 @@ impl ClickHouse {
             }
             erased += unused.len() as u64;
             for table in OF_STACKS {
+                let until = match table {
+                    "stacks" => stored_until("received_at", until),
+                    "stack_classes" => stored_until("classified_at", until),
+                    _ => String::new(),
+                };
                 let condition = format!(
-                    "project = {} AND stack_hash IN ({})",
+                    "project = {} AND stack_hash IN ({}){until}",
                     text(project),
                     list(&unused)
                 );

@@ -313,10 +313,12 @@ impl SymbolStore {
 
     /// Deletes all files of a project.
     pub async fn drop_project(&self, project: &str) -> Result<(), StoreError> {
-        let prefix = self.root.clone().join("files").join(project);
-        let mut list = self.objects.list(Some(&prefix));
-        while let Some(object) = list.try_next().await? {
-            self.delete(&object.location).await?;
+        for folder in ["files", WAITING] {
+            let prefix = self.root.clone().join(folder).join(project);
+            let mut list = self.objects.list(Some(&prefix));
+            while let Some(object) = list.try_next().await? {
+                self.delete(&object.location).await?;
+            }
         }
         Ok(())
     }

@@ -420,3 +420,30 @@ async fn many_erasures_across_restarts_count_no_row_twice() {
     let (code, books) = check(&server, &[]);
     assert_eq!(code, 0, "{books}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stack_that_another_install_uses_during_an_erasure_stays() {
+    let server = Server::start().await;
+    send(&server, &everything(ERASED, "")).await;
+    roll_ups(&server, 1).await;
+    let token = server.token("admin").await;
+    let path = format!("{DATA}?install_id={ERASED}");
+    let asked = server.call(&token, Method::DELETE, &path, None).await;
+    server.pass(Duration::from_secs(3));
+    let id = asked.body["id"].as_str().unwrap();
+    let path = format!("/api/v1/projects/default/erasures/{id}");
+    wait::until("the deletion of stacks", async || {
+        let erasure = server.call(&token, Method::GET, &path, None).await.body;
+        erasure["receipt"]["step"] == "deleting unused stacks" || erasure["state"] == "done"
+    })
+    .await;
+    // The stack that only the erased install had.
+    let mut other = everything(ERASED, "");
+    other["resource"]["install_id"] = json!(OTHER);
+    send(&server, &other).await;
+    finished(&server, id).await;
+    server.drained().await;
+    let lost =
+        "SELECT count(), countIf(stack_hash NOT IN (SELECT stack_hash FROM stacks)) FROM janks";
+    assert_eq!(server.query(lost).await, "2\t0");
+}
