@@ -5,7 +5,7 @@
 //! Where the system does not tell the time on the processor, being late is enough.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -17,8 +17,9 @@ use crate::clock::{Times as _, process_cpu_time};
 const LATE_US: u64 = 2_000_000;
 /// The number of suspensions that are remembered.
 const KNOWN: usize = 8;
+/// A holder of the lock that waits for the processor has it again after this number of milliseconds.
+const PATIENCE_MS: usize = 20;
 
-/// A fork copies a lock as it is, so nobody waits for this one: a suspension is missed instead.
 static WATCHED: Mutex<Watched> = Mutex::new(Watched::new());
 
 /// The sleep of a watchdog.
@@ -71,6 +72,17 @@ impl Watched {
     }
 }
 
+/// Waits a limited time for the lock, because a fork copies a held lock, which nobody releases. A suspension is then missed.
+fn watched() -> Option<MutexGuard<'static, Watched>> {
+    for _ in 0..PATIENCE_MS {
+        if let Ok(watched) = WATCHED.try_lock() {
+            return Some(watched);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    None
+}
+
 /// Sleeps until another thread wakes this one, at most for a time.
 pub(crate) fn park(pause: Duration) {
     let from = Uptime::now();
@@ -80,11 +92,11 @@ pub(crate) fn park(pause: Duration) {
         until: from.plus(pause_us),
         cpu: process_cpu_time(),
     };
-    if let Ok(mut watched) = WATCHED.try_lock() {
+    if let Some(mut watched) = watched() {
         watched.sleep = Some(sleep);
     }
     thread::park_timeout(pause);
-    if let Ok(mut watched) = WATCHED.try_lock() {
+    if let Some(mut watched) = watched() {
         watched.look(Uptime::now(), process_cpu_time());
         watched.sleep = None;
     }
@@ -92,7 +104,7 @@ pub(crate) fn park(pause: Duration) {
 
 /// Returns the suspensions that overlap a time until now, oldest first.
 pub(crate) fn since(from: Uptime) -> Vec<(Uptime, Uptime)> {
-    let Ok(mut watched) = WATCHED.try_lock() else {
+    let Some(mut watched) = watched() else {
         return Vec::new();
     };
     watched.look(Uptime::now(), process_cpu_time());

@@ -10,6 +10,9 @@ mkdirSync(shots, { recursive: true });
 const PATIENCE_MS = Number(process.env.UNJANK_E2E_PATIENCE_MS ?? 60_000);
 /** The preview of an alert rule may take 30 seconds. */
 const ANSWERED_MS = 120_000;
+/** A page that stays quiet for this time sends nothing more by itself. */
+const QUIET_MS = 150;
+const BUSY = '[aria-busy=true], [role=status][aria-label=Loading]';
 
 /** The console message of a failed request. A walk may expect some of them. */
 const FAILED_REQUEST = /Failed to load resource: the server responded with a status of (\d+)/;
@@ -30,6 +33,12 @@ export class Reader {
     /** Console messages of 401 responses. They are not faults if the page then refreshes its session. */
     this.refused = [];
     this.expected = new Set();
+    /** Requests of the page's scripts without a response. */
+    this.pending = new Set();
+    page.on('request', (request) => {
+      if (['fetch', 'xhr'].includes(request.resourceType())) this.pending.add(request);
+    });
+    for (const end of ['requestfinished', 'requestfailed']) page.on(end, (request) => this.pending.delete(request));
     page.on('console', (message) => {
       if (!['error', 'warning'].includes(message.type())) return;
       const status = FAILED_REQUEST.exec(message.text())?.[1];
@@ -52,12 +61,19 @@ export class Reader {
     statuses.forEach((status) => this.expected.add(status));
   }
 
-  /** Waits until no request is pending and no part of the page is dimmed. */
+  /**
+   * Waits until no request is pending and no part of the page is dimmed. Playwright's `networkidle` holds from the first load on, also
+   * while a page that replaced the first one still loads.
+   */
   async settled() {
-    const options = { timeout: ANSWERED_MS };
-    await this.page.waitForLoadState('networkidle', options);
-    const busy = '[aria-busy=true], [role=status][aria-label=Loading]';
-    await this.page.waitForFunction((busy) => !document.querySelector(busy), busy, options);
+    await this.page.waitForLoadState('load', { timeout: ANSWERED_MS });
+    const end = Date.now() + ANSWERED_MS;
+    for (let quiet = 0; quiet < 2;) {
+      const busy = await this.page.evaluate(rendered, BUSY);
+      quiet = this.pending.size === 0 && busy === null ? quiet + 1 : 0;
+      if (Date.now() > end) throw new Error(`still loading: ${[busy, ...[...this.pending].map((one) => one.url())]}`);
+      if (quiet < 2) await this.page.waitForTimeout(QUIET_MS);
+    }
   }
 
   /** Takes a screenshot, and records accessibility faults that axe finds. */
@@ -86,6 +102,12 @@ export class Reader {
     await this.context.close();
     return [...this.faults, ...this.refused];
   }
+}
+
+/** In the page: renders, and so sends what the new data asks for. Returns the first part that is busy. */
+async function rendered(busy) {
+  for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
+  return document.querySelector(busy)?.outerHTML.slice(0, 200) ?? null;
 }
 
 export function check(truth, message) {
