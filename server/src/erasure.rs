@@ -31,6 +31,8 @@ const EVERY: Duration = Duration::from_secs(2);
 const LEASE: Duration = Duration::from_secs(60);
 /// Delay after a failure, during which passes of other projects run.
 const AFTER_FAILURE: Duration = Duration::from_secs(30);
+/// Delay after a pass found that it has to wait.
+const AFTER_WAITING: Duration = Duration::from_secs(10);
 /// After a pass, a project pauses for as long as the pass took, up to this limit.
 const LONGEST_REST: Duration = Duration::from_secs(3_600);
 /// Rows that another server sent longer ago than this have arrived in ClickHouse.
@@ -59,6 +61,9 @@ enum StepError {
     /// The mutation continues in ClickHouse; a later pass checks it again.
     #[error("a mutation is still running")]
     StillRunning,
+    /// Janks of other servers may be on their way.
+    #[error("other servers may not have stored their janks yet")]
+    Waiting,
 }
 
 impl Eraser {
@@ -106,7 +111,10 @@ impl Eraser {
                 Ok(()) => began.elapsed(),
                 Err(error) => {
                     pass.record_error(&error).await;
-                    AFTER_FAILURE
+                    match error {
+                        StepError::Waiting => AFTER_WAITING,
+                        _ => AFTER_FAILURE,
+                    }
                 }
             };
             self.rest(pass.project(), rest.min(LONGEST_REST));

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{Eraser, StepError, of_subject};
+use super::{ARRIVES, Eraser, StepError, of_subject};
+use crate::clock::UnixTime;
 use crate::store::control::{Erasure, ErasureKind, Work};
 use crate::store::{
     ErasureScope, Failure, Found, LIFE, OF_STACKS, Part, Period, Rebuilder, tables_of_installs,
@@ -52,7 +53,7 @@ impl<'e> Pass<'e> {
 
     /// Records on the receipts why the pass stopped.
     pub(super) async fn record_error(&mut self, error: &StepError) {
-        if matches!(error, StepError::StillRunning) {
+        if matches!(error, StepError::StillRunning | StepError::Waiting) {
             return;
         }
         tracing::warn!(project = self.project, %error, "an erasure is incomplete and will be retried");
@@ -264,14 +265,12 @@ impl<'e> Pass<'e> {
         if stacks.is_empty() {
             return Ok(());
         }
+        let from = self.bring_stacks().await?;
         self.step("deleting unused stacks").await?;
-        // From now on, a jank brings its stack along. The janks before that may use a stack without bringing it, so they are stored first.
-        let app = &self.eraser.app;
-        app.intake.recent_stacks.clear();
-        let until = app.clock.now();
         self.log_drained().await;
+        let app = &self.eraser.app;
         let clickhouse = &app.clickhouse;
-        let erased = clickhouse.erase_stacks(&self.project, (&stacks, until), self.id);
+        let erased = clickhouse.erase_stacks(&self.project, (&stacks, from), self.id);
         let erased = erased.await?;
         for table in OF_STACKS {
             self.poll_mutation(table, self.id).await?;
@@ -279,6 +278,27 @@ impl<'e> Pass<'e> {
         self.work_mut(|work| work.stacks.clear());
         self.update_receipts(|receipt| receipt.stacks += erased);
         self.save().await
+    }
+
+    /// Makes all servers forget which stacks are stored, so that janks bring their stacks along. The janks before that may use a stack
+    /// without bringing it, so they are stored first. Returns from when on janks bring their stacks.
+    async fn bring_stacks(&mut self) -> Result<UnixTime, StepError> {
+        let app = &self.eraser.app;
+        let now = app.clock.now();
+        let known = self.work().bring_stacks_from;
+        let from = known.unwrap_or(now);
+        if known.is_none() {
+            app.intake.recent_stacks.clear();
+            self.work_mut(|work| work.bring_stacks_from = Some(from));
+            self.save().await?;
+        }
+        let (app, others) = (&self.eraser.app, from + ARRIVES);
+        if app.control.is_shared() && app.clock.now() < others {
+            self.step("waiting until janks of the other servers are stored")
+                .await?;
+            return Err(StepError::Waiting);
+        }
+        Ok(from)
     }
 
     async fn erase_project(&mut self) -> Result<(), StepError> {

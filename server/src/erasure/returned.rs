@@ -24,6 +24,8 @@ pub(super) struct Returned {
     looked: UnixTime,
     forgotten: UnixTime,
     known: HashMap<Uuid, Known>,
+    /// The running erasures for which this server has forgotten which stacks are stored.
+    forgot_stacks: HashSet<(Uuid, UnixTime)>,
 }
 
 struct Known {
@@ -46,6 +48,13 @@ impl Returned {
         if now.since(self.looked) < EVERY && !is_waiting {
             return Ok(());
         }
+        let running = app.control.running_erasures().await?;
+        let bring = |one: &Erasure| Some((one.id, one.work.bring_stacks_from?));
+        let bring: HashSet<(Uuid, UnixTime)> = running.iter().filter_map(bring).collect();
+        if !bring.is_subset(&self.forgot_stacks) {
+            app.intake.recent_stacks.clear();
+        }
+        self.forgot_stacks = bring;
         let (drained, durable) = app.log.drained_and_durable();
         let enforced = app.control.enforced_erasures(now).await?;
         self.looked = now;
@@ -60,7 +69,7 @@ impl Returned {
                     checked: None,
                 };
                 self.known.insert(one.id, known);
-                // Forgets which stacks are stored, because some may have been erased.
+                // This server may have been unable to hear of the running erasure.
                 app.intake.recent_stacks.clear();
             }
         }

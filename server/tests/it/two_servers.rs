@@ -232,3 +232,47 @@ async fn an_erasure_covers_the_rows_and_logs_of_every_server() {
     assert_eq!(pair.one.query("SELECT count(), toUInt64(sum(samples)) FROM spans_hourly WHERE project != '' GROUP BY project").await.split('\t').next_back(), Some("10"));
     assert_eq!(pair.one.query(BOOKS).await, "10\t0");
 }
+
+/// A batch of an install with a jank whose stack others share.
+fn jank(install: Uuid) -> Value {
+    let mut batch = spans(0);
+    batch["resource"]["install_id"] = json!(install);
+    batch["janks"] = json!([{
+        "start": "2026-11-20T11:59:58Z",
+        "duration_ms": 900,
+        "stack": [{"class": "com.example.Cart", "function": "pay"}],
+    }]);
+    batch
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stack_stays_while_any_server_receives_janks_that_use_it() {
+    let pair = Pair::start(&[]).await;
+    let erased = Uuid::new_v4();
+    for server in [&pair.one, &pair.other] {
+        assert_eq!(server.send(&jank(erased)).await.status, 202);
+    }
+    pair.drained().await;
+    pair.one.pass(Duration::from_secs(2));
+    let token = pair.one.token("admin").await;
+    let path = format!("/api/v1/projects/default/data?install_id={erased}");
+    let asked = pair.one.call(&token, Method::DELETE, &path, None).await;
+    let id = asked.body["id"].as_str().unwrap();
+    let path = format!("/api/v1/projects/default/erasures/{id}");
+    let mut waited = false;
+    wait::until("the erasure", async || {
+        for server in [&pair.one, &pair.other] {
+            server.pass(Duration::from_secs(20));
+            assert_eq!(server.send(&jank(Uuid::new_v4())).await.status, 202);
+        }
+        let erasure = pair.one.call(&token, Method::GET, &path, None).await.body;
+        let step = erasure["receipt"]["step"].as_str().unwrap_or_default();
+        waited |= step.contains("other servers");
+        erasure["state"] == "done"
+    })
+    .await;
+    assert!(waited);
+    pair.drained().await;
+    let lost = "SELECT countIf(stack_hash NOT IN (SELECT stack_hash FROM stacks)) FROM janks";
+    assert_eq!(pair.one.query(lost).await, "0");
+}

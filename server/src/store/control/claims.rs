@@ -38,6 +38,12 @@ pub struct Owner {
 }
 
 impl Control {
+    /// Whether other servers can use this control database as well.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.backend.shared_pool().is_some()
+    }
+
     /// Returns the claims, or `None` if no other server can share the control database.
     #[must_use]
     pub fn claims(&self) -> Option<Claims> {

@@ -60,6 +60,8 @@ pub struct Work {
     pub hours: BTreeMap<String, Vec<i64>>,
     /// The stacks of the deleted rows.
     pub stacks: Vec<u64>,
+    /// From when on janks bring their stacks along. Every server then forgets which stacks are stored.
+    pub bring_stacks_from: Option<UnixTime>,
     /// The logs of servers that found such rows again after draining their logs.
     pub logs: Vec<Uuid>,
 }
@@ -72,6 +74,7 @@ impl Work {
         rows: BTreeMap::new(),
         hours: BTreeMap::new(),
         stacks: Vec::new(),
+        bring_stacks_from: None,
         logs: Vec::new(),
     };
 }
@@ -295,7 +298,7 @@ impl Control {
         resting: &BTreeSet<String>,
         at: UnixTime,
     ) -> Result<Vec<Erasure>, ControlError> {
-        let running: Vec<Erasure> = self.records(RUNNING, values![], Erasure::read).await?;
+        let running = self.running_erasures().await?;
         let is_due = |one: &&Erasure| !resting.contains(&one.project);
         if let Some(first) = running.iter().find(is_due) {
             let pass = first.pass;
@@ -362,6 +365,11 @@ impl Control {
         change
             .commit(entry(Action::ErasureFinished, one, detail))
             .await
+    }
+
+    /// Returns the erasures that a server carries out now.
+    pub async fn running_erasures(&self) -> Result<Vec<Erasure>, ControlError> {
+        self.records(RUNNING, values![], Erasure::read).await
     }
 
     /// Returns finished erasures that are still enforced.
