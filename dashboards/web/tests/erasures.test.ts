@@ -21,6 +21,7 @@ const done: Erasure = {
   finished_at: 2,
   receipt: {
     rows: { janks: 2, spans: 40, usage: 2 },
+    is_scrubbed: false,
     stacks: 1,
     dead_letters: 0,
     rebuilt_hours: 3,

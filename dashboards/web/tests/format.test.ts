@@ -41,8 +41,10 @@ describe('tables', () => {
         ['a', 'b'],
         ['=1+1', 'say "hi", you'],
         [-3, null],
+        ['\u200b\u00a0＝1', ' @x'],
+        ['a-b', 'c'],
       ]),
-    ).toBe('a,b\r\n\'=1+1,"say ""hi"", you"\r\n-3,\r\n');
+    ).toBe('a,b\r\n\'=1+1,"say ""hi"", you"\r\n-3,\r\n\'\u200b\u00a0＝1,\' @x\r\na-b,c\r\n');
   });
 });
 

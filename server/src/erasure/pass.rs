@@ -352,11 +352,14 @@ impl<'e> Pass<'e> {
     }
 
     async fn finish(&mut self) -> Result<(), StepError> {
+        let app = &self.eraser.app;
+        let scrubbing = app.intake.access.scrubbing(&self.project);
         for one in &mut self.erasures {
             one.receipt.step.clear();
             one.receipt.error = None;
+            one.receipt.is_scrubbed =
+                one.kind == ErasureKind::User && scrubbing.try_on("", &one.subject).is_some();
         }
-        let app = &self.eraser.app;
         let now = app.clock.now();
         app.control.finish_pass(&self.erasures, now).await?;
         tracing::info!(

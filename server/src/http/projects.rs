@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::object::{Object, no_list};
 use super::openapi::{Exists, Invalid, JsonBody, Refused, sets};
 use super::problem::Problem;
-use super::roles::{Admin, Operator};
+use super::roles::{Admin, IsOperator, Operator};
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::store::control::{
@@ -172,6 +172,8 @@ pub(super) struct ProjectPatch {
 }
 
 /// Changes a project's name, its quotas, or whether its devices must send tokens. Missing fields stay unchanged.
+///
+/// Only an admin of the whole installation may raise or remove a limit in `quotas`.
 #[utoipa::path(
     patch, path = "/api/v1/projects/{project}", tag = "projects",
     request_body = ProjectPatch,
@@ -180,9 +182,14 @@ pub(super) struct ProjectPatch {
 pub(super) async fn update(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
+    IsOperator(is_operator): IsOperator,
     Object(patch, ..): Object<ProjectPatch>,
 ) -> Result<Json<ProjectBody>, Problem> {
     let known = app.control.project(&member.project).await?.settings;
+    let quotas = patch.quotas.map_or(known.quotas, Quotas::from);
+    if quotas.allow_more_than(&known.quotas) && !is_operator {
+        return Err(Problem::role("admin of the installation"));
+    }
     let signals = patch
         .signal_quotas
         .as_ref()
@@ -191,7 +198,7 @@ pub(super) async fn update(
     let tokens = patch.device_tokens.map(|name| device_tokens(&name));
     let settings = ProjectSettings {
         name: patch.name.unwrap_or(known.name),
-        quotas: patch.quotas.map_or(known.quotas, Quotas::from),
+        quotas,
         signal_quotas: signals.unwrap_or(known.signal_quotas),
         device_tokens: tokens.transpose()?.unwrap_or(known.device_tokens),
     };

@@ -83,12 +83,13 @@ impl From<Full> for AssembleError {
     }
 }
 
-/// The project and checksum of a file.
-type Key = (String, String);
+/// The project, the owner of the chunks, and the checksum of the file. A token cannot spoil the upload of another.
+pub(super) type Key = (String, String, String);
 
 impl AssemblyRequest {
     fn key(&self) -> Key {
-        (self.project.clone(), self.checksum.clone())
+        let owner = self.owner().to_owned();
+        (self.project.clone(), owner, self.checksum.clone())
     }
 
     /// The owner of the chunks.
@@ -242,6 +243,10 @@ impl Assemblies {
             return Ok(Begun::Settled(AssemblyState::Failed(reason)));
         }
         let chunks = &request.chunks;
+        if chunks.is_empty() {
+            let why = "the request names no chunks of the file".to_owned();
+            return Ok(Begun::Settled(AssemblyState::Failed(why)));
+        }
         let missing = self.store().missing_chunks(request.owner(), chunks).await?;
         if !missing.is_empty() {
             return Ok(Begun::Settled(AssemblyState::Missing(missing)));
@@ -287,8 +292,7 @@ impl Assemblies {
             // The uploader may not ask again, and the server may end before the file is joined.
             let text = serde_json::to_vec(request).map_err(std::io::Error::from);
             let text = text.map_err(StoreError::from)?;
-            let (project, checksum) = &key;
-            self.store().put_waiting(project, checksum, text).await?;
+            self.store().put_waiting(&key, text).await?;
             return Ok(AssemblyState::Working);
         }
         if let Some(file) = self.known(request).await? {
@@ -321,7 +325,8 @@ impl Assemblies {
         }
         if let Some(id) = &request.id {
             let now = self.clock.now();
-            let named = self.control().name_symbol_file(project, file.id, id, now);
+            let control = self.control();
+            let named = control.name_symbol_file((project, &file), id, &request.actor, now);
             named.await?;
         }
         Ok(Some(file))
@@ -432,8 +437,7 @@ impl Assemblies {
         for chunk in &unused {
             self.store().drop_chunk(request.owner(), chunk).await?;
         }
-        let (project, checksum) = request.key();
-        self.store().drop_waiting(&project, &checksum).await
+        self.store().drop_waiting(&request.key()).await
     }
 }
 

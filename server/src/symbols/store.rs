@@ -14,6 +14,7 @@ use object_store::{ClientConfigKey, ObjectStore, ObjectStoreExt, RetryConfig, Wr
 use sha2::Digest;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::assemblies::Key;
 use crate::clock::UnixTime;
 
 /// Chunks that were not joined by then are deleted.
@@ -274,19 +275,14 @@ impl SymbolStore {
     }
 
     /// Remembers a file that waits to be joined, for servers that start later.
-    pub async fn put_waiting(
-        &self,
-        project: &str,
-        checksum: &str,
-        request: Vec<u8>,
-    ) -> Result<(), StoreError> {
-        let path = self.waiting(project, checksum);
+    pub async fn put_waiting(&self, key: &Key, request: Vec<u8>) -> Result<(), StoreError> {
+        let path = self.waiting(key);
         self.chunks.put(&path, request.into()).await?;
         Ok(())
     }
 
-    pub async fn drop_waiting(&self, project: &str, checksum: &str) -> Result<(), StoreError> {
-        self.delete(&self.waiting(project, checksum)).await
+    pub async fn drop_waiting(&self, key: &Key) -> Result<(), StoreError> {
+        self.delete(&self.waiting(key)).await
     }
 
     /// Returns some of the files that wait to be joined.
@@ -306,9 +302,9 @@ impl SymbolStore {
         Ok(requests)
     }
 
-    fn waiting(&self, project: &str, checksum: &str) -> Path {
-        let root = self.root.clone();
-        root.join(WAITING).join(project).join(checksum)
+    fn waiting(&self, (project, owner, checksum): &Key) -> Path {
+        let folder = self.root.clone().join(WAITING).join(project.as_str());
+        folder.join(owner.as_str()).join(checksum.as_str())
     }
 
     /// Deletes all files of a project.

@@ -224,7 +224,13 @@ async fn a_user_is_erased_on_every_install_and_other_users_stay() {
         send(&server, &everything(install, user)).await;
     }
     server.drained().await;
-    erase(&server, &format!("{DATA}?user_id=4711")).await;
+    let token = server.token("admin").await;
+    let scrubbed = format!("{DATA}?user_id=ann@example.com");
+    let scrubbed = server.call(&token, Method::DELETE, &scrubbed, None).await;
+    let receipt = erase(&server, &format!("{DATA}?user_id=4711")).await;
+    assert_eq!(receipt["receipt"]["is_scrubbed"], false, "{receipt}");
+    let receipt = finished(&server, scrubbed.body["id"].as_str().unwrap()).await;
+    assert_eq!(receipt["receipt"]["is_scrubbed"], true, "{receipt}");
     let users =
         "SELECT count(), groupUniqArray(user_id) FROM (SELECT user_id FROM spans ORDER BY user_id)";
     assert_eq!(

@@ -367,8 +367,11 @@ async fn csv_exports_escape_formulas() {
     let mut batch = version("4.12.0", "=1+1", &[5], 1.0);
     batch["spans"][0]["attributes"] = json!({"a": "@SUM(1)"});
     batch["resource"]["user_id"] = json!("-2");
+    let mut hidden = version("4.12.0", " +1", &[5], 1.0);
+    hidden["resource"]["user_id"] = json!("\u{200b}\u{a0}＝2");
     let asked = Asked::of(&[
         batch,
+        hidden,
         version("4.12.0", "a \"quoted\", name\nof two lines", &[6], 1.0),
     ])
     .await;
@@ -378,6 +381,8 @@ async fn csv_exports_escape_formulas() {
     for safe in [
         "\"'=1+1\"",
         "\"'-2\"",
+        "\"' +1\"",
+        "\"'\u{200b}\u{a0}＝2\"",
         "{\"\"a\"\":\"\"@SUM(1)\"\"}",
         "\"a \"\"quoted\"\", name\nof two lines\"",
     ] {

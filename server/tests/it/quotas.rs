@@ -320,6 +320,25 @@ async fn a_project_update_changes_only_the_given_fields() {
         (&same.body["name"], &same.body["quotas"]),
         (&json!("The shop"), &quotas)
     );
+    // Admins of the project lower limits. They do not raise those that an admin of the installation has set.
+    let admin = server.token("admin --project default").await;
+    set(
+        &server,
+        &admin,
+        json!({"events_per_second": 400, "bytes_per_day": 1000}),
+    )
+    .await;
+    for more in [
+        json!({"events_per_second": 500, "bytes_per_day": 1000}),
+        json!({"events_per_second": 400, "bytes_per_day": 1001}),
+        json!({"events_per_second": 400}),
+        json!({}),
+    ] {
+        let patch = Some(json!({ "quotas": more }));
+        let refused = server.call(&admin, Method::PATCH, PROJECT, patch).await;
+        assert_eq!(refused.status, 403, "{:?}", refused.body);
+    }
+    set(&server, &token, quotas).await;
     let wrong = json!({"quota": 1});
     let wrong = server
         .call(&token, Method::PATCH, PROJECT, Some(wrong))

@@ -137,6 +137,14 @@ async fn upload_proguard_makes_stacks_readable_and_a_second_run_uploads_nothing(
         "SELECT count() FROM stacks_symbolicated FINAL WHERE has(`frames.function`, 'sum')";
     build.server.answers(readable, "2").await;
     assert_eq!(build.ids().await.len(), 1, "one file");
+    let (admin, path) = (
+        build.server.token("admin").await,
+        "/api/v1/projects/default/audit",
+    );
+    let audit = build.server.call(&admin, Method::GET, path, None).await;
+    let named = audit.body["entries"].as_array().unwrap().iter();
+    let named = named.filter(|entry| entry["action"] == "symbol_file.named");
+    assert_eq!(named.count(), 1, "{}", audit.body);
 }
 
 #[tokio::test(flavor = "multi_thread")]

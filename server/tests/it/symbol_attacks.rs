@@ -184,8 +184,10 @@ async fn many_files_in_one_request_do_not_hold_it_up() {
     assert_eq!(answer.status, 200);
     assert_eq!(answer.body.as_object().unwrap().len(), 1_000);
     // All chunks of these files are uploaded, so most of the files wait.
+    let chunk = sha1(b"chunk");
+    assert_eq!(upload_chunk(&server, &token, &chunk, b"chunk").await, 200);
     for state in wanted.as_object_mut().unwrap().values_mut() {
-        state["chunks"] = json!([]);
+        state["chunks"] = json!([chunk]);
     }
     let answer = server
         .call(&token, Method::POST, url, Some(wanted.clone()))
@@ -281,6 +283,26 @@ async fn a_token_cannot_use_the_chunks_of_another() {
     let other = server.token("editor --project default").await;
     let answer = assemble(&server, (&other, "default"), &file, &[sha1(&file)]).await;
     assert_eq!(answer.body[sha1(&file)]["state"], "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_cannot_spoil_the_upload_of_another() {
+    let (server, token) = server(&[]).await;
+    let other = server.token("editor --project default").await;
+    let (file, junk) = (mapping(), b"junk".as_slice());
+    assert_eq!(upload_chunk(&server, &other, &sha1(junk), junk).await, 200);
+    for (chunks, why) in [
+        (vec![], "names no chunks"),
+        (vec![sha1(junk)], "its SHA-1 differs"),
+    ] {
+        let answer = assemble(&server, (&other, "default"), &file, &chunks).await;
+        let state = &answer.body[sha1(&file)];
+        assert_eq!(state["state"], "error", "{state}");
+        let detail = state["detail"].as_str().unwrap();
+        assert!(detail.contains(why), "{detail}");
+    }
+    let state = upload_to(&server, (&token, "default"), &file).await;
+    assert_eq!(state["state"], "ok", "{state}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

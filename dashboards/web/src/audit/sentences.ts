@@ -207,6 +207,7 @@ export const SENTENCES: Record<Action, Sentence> = {
   'erasure.requested': { label: 'Erasure requested', verb: 'requested to erase', ...ERASURE },
   'erasure.finished': { label: 'Erasure finished', verb: 'erased', ...ERASURE },
   'symbol_file.added': { label: 'Symbol file added', verb: 'added symbol file', ...FILES },
+  'symbol_file.named': { label: 'Symbol file named', verb: 'added an id to symbol file', ...FILES },
   'symbol_file.removed': { label: 'Symbol file removed', verb: 'removed symbol file' },
 };
 

@@ -4,11 +4,11 @@ export function csv(rows: (string | number | null | undefined)[][]): string {
   return rows.map((row) => row.map(cell).join(',')).join('\r\n') + '\r\n';
 }
 
-/** Quotes text that a spreadsheet would run as a formula. */
+/** Quotes text that a spreadsheet would run as a formula. Spreadsheets skip blanks and invisible characters before a sign. */
 function cell(value: string | number | null | undefined): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return String(value);
-  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const safe = /^([\p{Z}\p{C}]*[=+@＝＋－＠-]|[\t\r\n])/u.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

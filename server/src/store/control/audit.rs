@@ -138,6 +138,7 @@ text_enum! {
         ErasureRequested = "erasure.requested",
         ErasureFinished = "erasure.finished",
         SymbolFileAdded = "symbol_file.added",
+        SymbolFileNamed = "symbol_file.named",
         SymbolFileRemoved = "symbol_file.removed",
     }
 }

@@ -44,6 +44,9 @@ pub struct Receipt {
     pub step: String,
     /// Why the step has not succeeded yet. It is retried.
     pub error: Option<String>,
+    /// The scrubbing rules change this user id before it is stored. Rows that were stored so cannot be told from those of other users and are
+    /// kept: erase them by install id.
+    pub is_scrubbed: bool,
 }
 
 /// The state that a server needs to resume a pass started by another.

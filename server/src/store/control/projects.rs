@@ -21,6 +21,16 @@ pub struct Quotas {
 }
 
 impl Quotas {
+    /// Whether one of the limits is higher than the other's, or missing.
+    #[must_use]
+    pub fn allow_more_than(&self, other: &Self) -> bool {
+        let is_more = |own: Option<u64>, other: Option<u64>| {
+            other.is_some_and(|other| own.is_none_or(|own| own > other))
+        };
+        is_more(self.events_per_second, other.events_per_second)
+            || is_more(self.bytes_per_day, other.bytes_per_day)
+    }
+
     pub(super) fn read(row: &Row) -> Result<Self, ControlError> {
         let quota = |column| -> Result<Option<u64>, ControlError> {
             let kept = row.get::<Option<i64>>(column)?;

@@ -1,13 +1,13 @@
 //! Further ids of symbol files. Gradle gives each build of an app an id, also if its mapping did not change.
 
-use uuid::Uuid;
-
 use super::Control;
-use super::audit::Actor;
-use super::backend::{Notice, values};
-use super::change::Change;
+use serde_json::json;
+
+use super::audit::{Action, Actor};
+use super::backend::values;
+use super::change::{Change, Entry};
 use super::error::ControlError;
-use super::symbol_files::NEXT_REVISION;
+use super::symbol_files::{NEXT_REVISION, SymbolFile};
 use crate::clock::UnixTime;
 
 /// Adds an id to a file of one build that lacks it.
@@ -27,21 +27,27 @@ impl Control {
     /// Adds an id to a file of one build, unless it has the id or too many.
     pub async fn name_symbol_file(
         &self,
-        project: &str,
-        file: Uuid,
+        (project, file): (&str, &SymbolFile),
         symbol_id: &str,
+        actor: &Actor,
         at: UnixTime,
     ) -> Result<(), ControlError> {
-        let actor = Actor::system("symbols");
-        let mut change = Change::begin(self, &actor, at).await?;
-        let values = values![project, file, symbol_id, MAX_IDS];
+        let mut change = Change::begin(self, actor, at).await?;
+        let values = values![project, file.id, symbol_id, MAX_IDS];
         if change.execute(INSERT_ID, values).await? == 0 {
             return Ok(());
         }
         let row = change.row(NEXT_REVISION, values![project]).await?;
         let revision: i64 = row.ok_or(ControlError::NotFound)?.get("symbols_revision")?;
-        let values = values![project, file, revision];
+        let values = values![project, file.id, revision];
         change.execute(RENEW, values).await?;
-        change.commit_unrecorded(Notice::Tick).await
+        change
+            .commit(Entry {
+                action: Action::SymbolFileNamed,
+                project: Some(project),
+                subject: &file.id.to_string(),
+                detail: json!({"name": file.name, "id": symbol_id}),
+            })
+            .await
     }
 }

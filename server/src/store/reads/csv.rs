@@ -67,7 +67,9 @@ fn cell(column: &Column) -> String {
     }
 }
 
-/// Returns the expression for a text. Text that a spreadsheet would run as a formula gets a leading apostrophe.
+/// Returns the expression for a text. Text that a spreadsheet would run as a formula gets a leading apostrophe. Spreadsheets skip blanks and
+/// invisible characters before a sign.
 fn text_cell(text: &str, name: &str) -> String {
-    format!("replaceRegexpOne({text}, '^([=+@＝＋－＠\\\\-\\t\\r\\n])', '\\'\\\\1') AS `{name}`")
+    let formula = r"^([\\p{Z}\\p{C}]*[=+@＝＋－＠\\-]|[\\t\\r\\n])";
+    format!(r"replaceRegexpOne({text}, '{formula}', '\'\\1') AS `{name}`")
 }
