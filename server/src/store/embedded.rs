@@ -337,7 +337,10 @@ impl EmbeddedEngine {
             () = shutdown.cancelled() => None,
             () = forget_queries(&fresh) => None,
         };
-        self.clickhouse.point_at(None);
+        // The engine waits for connections that are open.
+        for client in [&self.clickhouse, &fresh] {
+            client.point_at(None);
+        }
         match ended {
             // The port stays reserved until the next run, so `engine.json` never points to a foreign process.
             Some(ended) => anyhow::bail!(ended),
