@@ -67,14 +67,20 @@ pub(super) async fn add(
     let turn = turn.ok_or_else(Problem::overloaded)?;
     let owner = uploader.owner();
     app.symbols.check_room(&owner).await?;
+    let mut chunks = Vec::new();
     let received = async {
         let (name, sent) = receive(&app, parts).await?;
-        keep(&app, &owner, name, sent).await
+        keep(&app, &owner, (name, sent), &mut chunks).await
     };
-    let files = tokio::time::timeout(PATIENCE, received)
-        .await
-        .map_err(|_| Problem::stalled())??;
+    let received = tokio::time::timeout(PATIENCE, received).await;
     drop(turn);
+    let files = match received.unwrap_or_else(|_| Err(Problem::stalled())) {
+        Ok(files) => files,
+        Err(problem) => {
+            app.symbols.drop_chunks(&owner, chunks).await?;
+            return Err(problem);
+        }
+    };
     let requests = files.into_iter().map(|file| AssemblyRequest {
         project: project.clone(),
         actor: uploader.actor.clone(),
@@ -107,12 +113,12 @@ async fn receive(app: &App, mut parts: Multipart) -> Result<(String, std::fs::Fi
     )))
 }
 
-/// Stores the uploaded files as chunks.
+/// Stores the uploaded files as chunks, and adds their names to `chunks`.
 async fn keep(
     app: &App,
     owner: &str,
-    name: String,
-    sent: std::fs::File,
+    (name, sent): (String, std::fs::File),
+    chunks: &mut Vec<String>,
 ) -> Result<Vec<File>, Problem> {
     let (pieces, mut received) = mpsc::channel(1);
     let unpacking = tokio::task::spawn_blocking(move || unpack(&name, sent, &pieces));
@@ -121,6 +127,7 @@ async fn keep(
         match piece {
             Piece::Chunk { checksum, content } => {
                 app.symbols.keep_chunk(owner, &checksum, content).await?;
+                chunks.push(checksum);
             }
             Piece::File(file) => files.push(file),
         }

@@ -244,7 +244,7 @@ impl Assemblies {
         }
         let chunks = &request.chunks;
         if chunks.is_empty() {
-            let why = "the request names no chunks of the file".to_owned();
+            let why = "the file is empty: the request names no chunks".to_owned();
             return Ok(Begun::Settled(AssemblyState::Failed(why)));
         }
         let missing = self.store().missing_chunks(request.owner(), chunks).await?;
@@ -425,19 +425,26 @@ impl Assemblies {
         }
     }
 
-    /// Deletes the chunks of a file, except those that other files of the token wait for.
+    /// Deletes what an upload of a file left.
     pub async fn clean_up(&self, request: &AssemblyRequest) -> Result<(), StoreError> {
-        let mut unused = request.chunks.clone();
-        {
-            let board = self.board();
-            for other in board.waiting.of(request.owner()) {
-                unused.retain(|chunk| !other.chunks.contains(chunk));
-            }
-        }
-        for chunk in &unused {
-            self.store().drop_chunk(request.owner(), chunk).await?;
-        }
+        let chunks = request.chunks.clone();
+        self.drop_chunks(request.owner(), chunks).await?;
         self.store().drop_waiting(&request.key()).await
+    }
+
+    /// Deletes chunks, except those that files of the owner wait for.
+    pub async fn drop_chunks(
+        &self,
+        owner: &str,
+        mut chunks: Vec<String>,
+    ) -> Result<(), StoreError> {
+        for waiting in self.board().waiting.of(owner) {
+            chunks.retain(|chunk| !waiting.chunks.contains(chunk));
+        }
+        for chunk in &chunks {
+            self.store().drop_chunk(owner, chunk).await?;
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Symbol files and requests that try to harm the server.
 
 use std::io::Write;
+use std::process::Command;
 use std::time::Duration;
 
 use flate2::Compression;
@@ -10,7 +11,7 @@ use serde_json::json;
 use unjank_server::store::control::SymbolFileFilter;
 
 use crate::processes::Program;
-use crate::server::Server;
+use crate::server::{Server, spans};
 use crate::symbol_uploads::{body_of, large_mapping, named, nothing_is_left, zipped};
 use crate::symbols::{assemble, build_program, mapping, sha1, upload_chunk, upload_to};
 use crate::symbols_command::damaged_library;
@@ -292,7 +293,7 @@ async fn a_token_cannot_spoil_the_upload_of_another() {
     let (file, junk) = (mapping(), b"junk".as_slice());
     assert_eq!(upload_chunk(&server, &other, &sha1(junk), junk).await, 200);
     for (chunks, why) in [
-        (vec![], "names no chunks"),
+        (vec![], "the file is empty"),
         (vec![sha1(junk)], "its SHA-1 differs"),
     ] {
         let answer = assemble(&server, (&other, "default"), &file, &chunks).await;
@@ -324,13 +325,45 @@ async fn the_long_list_of_an_archive_is_refused_unread() {
         let options = zip::write::SimpleFileOptions::default();
         archive.start_file(number.to_string(), options).unwrap();
     }
-    let archive = archive.finish().unwrap().into_inner();
+    refused_as_too_long(&server, &token, archive.finish().unwrap().into_inner()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_archive_leaves_no_chunks() {
+    let (server, token) = server(&[]).await;
+    let names: Vec<String> = (0..65).map(|number| format!("{number}.txt")).collect();
+    let files: Vec<(&str, &[u8])> = (names.iter())
+        .map(|name| (name.as_str(), name.as_bytes()))
+        .collect();
+    refused_as_too_long(&server, &token, zipped(&files)).await;
+    nothing_is_left(server.data_dir());
+}
+
+async fn refused_as_too_long(server: &Server, token: &str, archive: Vec<u8>) {
     let part = reqwest::multipart::Part::bytes(archive).file_name("symbols.zip");
     let form = reqwest::multipart::Form::new().part("file", part);
     let url = format!("{}/api/0/projects/x/default/files/dsyms/", server.url);
-    let request = server.client.post(url).bearer_auth(&token).multipart(form);
+    let request = server.client.post(url).bearer_auth(token).multipart(form);
     let answer = request.send().await.unwrap();
     let (status, text) = (answer.status(), answer.text().await.unwrap());
     assert_eq!(status, 422, "{text}");
     assert!(text.contains("more than 64 files"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_stop_before_the_disk_is_too_full_for_batches() {
+    let free = Command::new("df")
+        .args(["--output=avail", "--block-size=1"])
+        .arg(std::env::temp_dir())
+        .output()
+        .unwrap();
+    let free = String::from_utf8(free.stdout).unwrap();
+    let free: u64 = free.lines().next_back().unwrap().trim().parse().unwrap();
+    let least = (free / 4 * 3).to_string();
+    let (server, token) = server(&["--min-free-bytes", &least]).await;
+    assert_eq!(server.send(&spans(1)).await.status, 202);
+    let file = mapping();
+    let status = upload_chunk(&server, &token, &sha1(&file), &file).await;
+    assert_eq!(status, 503);
+    nothing_is_left(server.data_dir());
 }
