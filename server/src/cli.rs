@@ -151,6 +151,8 @@ fn start_logging(shared: &Shared) -> anyhow::Result<()> {
         .map_err(|error| anyhow::anyhow!("--log `{}`: {error}", shared.log))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        // Otherwise, a log that nobody reads any longer would make every task that logs panic.
+        .log_internal_errors(false)
         .with_writer(std::io::stderr);
     let started = match (std::io::stderr().is_terminal(), shared.log_plain) {
         (true, _) => builder.with_target(false).try_init(),
