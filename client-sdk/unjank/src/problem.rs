@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::client;
+use crate::report::print;
 use crate::transport::{Response, TransportError};
 
 /// The current problem, if there is one.
@@ -40,10 +41,9 @@ impl Problem {
         }
     }
 
-    #[expect(clippy::print_stderr, reason = "it is for the developer")]
     pub(crate) fn print(&self, text: &str) {
         if self.is_printed {
-            eprintln!("unjank: {text}");
+            print(text);
         }
     }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use unjank_protocol::{Jank, Resource, SdkHealth};
 
 pub use self::console::Console;
-pub(crate) use self::console::{demangled, shown_frame};
+pub(crate) use self::console::{demangled, print, shown_frame};
 use crate::event::Event;
 
 /// Sees every event that is sent: traffic as the sums of a batch, everything else event by event. Runs on the background thread: a

@@ -1,6 +1,7 @@
 //! Events as text, for the developer.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
 use unjank_protocol::{Frame, Jank, Span};
 
@@ -20,20 +21,24 @@ use crate::event::Event;
 pub struct Console;
 
 impl Reporter for Console {
-    #[expect(clippy::print_stderr, reason = "printing is its purpose")]
     fn stall_began(&self, stall: &Jank<'_>) {
-        eprintln!("unjank: {}", of_open_stall(stall));
+        print(&of_open_stall(stall));
     }
 
     fn report(&self, event: &Event) {
         self.report_tagged(event, &[]);
     }
 
-    #[expect(clippy::print_stderr, reason = "printing is its purpose")]
     fn report_tagged(&self, event: &Event, tags: &'static [&'static str]) {
-        // In one call, so that lines of the app do not come between.
-        eprintln!("unjank: {}", text(event, tags));
+        print(&text(event, tags));
     }
+}
+
+/// Prints a text for the developer, or nothing if nobody reads standard error any longer: `eprintln!` would panic then.
+pub(crate) fn print(text: &str) {
+    // In one call, so that lines of the app do not come between.
+    let line = format!("unjank: {text}\n");
+    let _unread = std::io::stderr().write_all(line.as_bytes()).is_err();
 }
 
 fn text(event: &Event, tags: &[&str]) -> String {

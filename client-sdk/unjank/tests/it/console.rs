@@ -1,6 +1,6 @@
 //! What the console prints, read from the standard error of a process: this binary, started again to run only [`the_app`].
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use unjank::{Config, Mode};
@@ -99,4 +99,44 @@ fn a_line_has_all_facts_of_a_span_and_a_stall_its_whole_stack() {
             .filter(|line| line.starts_with("    ") && line.contains("console::deep"));
         assert_eq!(frames.count(), 41, "{printed}");
     }
+}
+
+/// Not a test of its own: reports to the console, and to another reporter after it.
+#[test]
+#[expect(clippy::exit, reason = "an app that is built with `panic = \"abort\"`")]
+fn the_app_with_a_reporter() {
+    struct Last(std::sync::mpsc::SyncSender<()>);
+    impl unjank::Reporter for Last {
+        fn report(&self, _event: &unjank::Event) {
+            self.0.send(()).unwrap();
+        }
+    }
+    if std::env::var_os(RUNS).is_none() {
+        return;
+    }
+    std::panic::set_hook(Box::new(|_| std::process::exit(7)));
+    let (sender, reported) = std::sync::mpsc::sync_channel(8);
+    let config = Config::new("http://127.0.0.1:1", "key")
+        .app("com.example.shop", "4.12.0")
+        .mode(Mode::Development)
+        .offline(true)
+        .reporter(Last(sender));
+    let guard = unjank::init(config);
+    for _ in 0..2 {
+        unjank::span("pay").end_ok();
+        reported.recv_timeout(Duration::from_secs(20)).unwrap();
+    }
+    drop(guard);
+}
+
+#[test]
+fn an_app_whose_standard_error_nobody_reads_goes_on() {
+    let mut app = Command::new(std::env::current_exe().unwrap())
+        .args(["console::the_app_with_a_reporter", "--exact", "--nocapture"])
+        .env(RUNS, "1")
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(app.stderr.take());
+    assert!(app.wait().unwrap().success());
 }
