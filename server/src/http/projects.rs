@@ -185,27 +185,29 @@ pub(super) async fn update(
     IsOperator(is_operator): IsOperator,
     Object(patch, ..): Object<ProjectPatch>,
 ) -> Result<Json<ProjectBody>, Problem> {
-    let known = app.control.project(&member.project).await?.settings;
-    let quotas = patch.quotas.map_or(known.quotas, Quotas::from);
-    if quotas.allow_more_than(&known.quotas) && !is_operator {
-        return Err(Problem::role("admin of the installation"));
-    }
     let signals = patch
         .signal_quotas
         .as_ref()
         .map(signal_quotas)
         .transpose()?;
     let tokens = patch.device_tokens.map(|name| device_tokens(&name));
-    let settings = ProjectSettings {
-        name: patch.name.unwrap_or(known.name),
-        quotas,
-        signal_quotas: signals.unwrap_or(known.signal_quotas),
-        device_tokens: tokens.transpose()?.unwrap_or(known.device_tokens),
+    let tokens = tokens.transpose()?;
+    let change = |known: ProjectSettings| {
+        let quotas = patch.quotas.map_or(known.quotas, Quotas::from);
+        if quotas.allow_more_than(&known.quotas) && !is_operator {
+            return Err(Problem::role("admin of the installation"));
+        }
+        Ok(ProjectSettings {
+            name: patch.name.unwrap_or(known.name),
+            quotas,
+            signal_quotas: signals.unwrap_or(known.signal_quotas),
+            device_tokens: tokens.unwrap_or(known.device_tokens),
+        })
     };
     let now = app.clock.now();
     let project = app
         .control
-        .update_project(&member.project, settings, &member.actor, now)
+        .update_project(&member.project, change, &member.actor, now)
         .await?;
     Ok(Json(project.into()))
 }

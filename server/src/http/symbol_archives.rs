@@ -77,7 +77,10 @@ pub(super) async fn add(
     let files = match received.unwrap_or_else(|_| Err(Problem::stalled())) {
         Ok(files) => files,
         Err(problem) => {
-            app.symbols.drop_chunks(&owner, chunks).await?;
+            // The reason of the refusal matters more than chunks that stay for a day.
+            if let Err(error) = app.symbols.drop_chunks(&owner, chunks).await {
+                tracing::warn!(%error, "cannot delete the chunks of a refused archive");
+            }
             return Err(problem);
         }
     };

@@ -154,7 +154,7 @@ pub(crate) async fn audited(server: &Server) {
     for _ in 0..3 {
         let checked = || server.metric("unjank_books_checked_timestamp_seconds");
         let before = checked().await;
-        // Rounds that end without this have the same time.
+        // Without this, the next round could have the same time.
         server.pass(Duration::from_secs(1));
         wait::until("a round", async || checked().await > before).await;
     }

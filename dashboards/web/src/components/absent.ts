@@ -1,4 +1,4 @@
-// What stands in place of a value that a page does not have.
+// Text for a missing value: loading, failed or none.
 
 /** A request, such as a `Loading`. */
 export interface Source {

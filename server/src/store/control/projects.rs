@@ -123,6 +123,11 @@ const UPDATE: &str = concat!(
     RETURNING ",
     columns!()
 );
+/// Locks a project until the transaction ends, so that what was read stays true.
+const LOCK: &str = concat!(
+    "UPDATE projects SET name = name WHERE id = $1 RETURNING ",
+    columns!()
+);
 const GET: &str = concat!("SELECT ", columns!(), " FROM projects WHERE id = $1");
 const LIST: &str = concat!("SELECT ", columns!(), " FROM projects ORDER BY id");
 
@@ -152,27 +157,25 @@ impl Control {
         Ok(project)
     }
 
-    pub async fn update_project(
+    /// Replaces the settings with those that `change_settings` makes of them. Nobody else changes them in between.
+    pub async fn update_project<E: From<ControlError>>(
         &self,
         id: &str,
-        settings: ProjectSettings,
+        change_settings: impl FnOnce(ProjectSettings) -> Result<ProjectSettings, E>,
         actor: &Actor,
         at: UnixTime,
-    ) -> Result<Project, ControlError> {
+    ) -> Result<Project, E> {
+        let mut change = Change::begin(self, actor, at).await?;
+        let locked = change.row(LOCK, values![id]).await?;
+        let known = Project::read(&locked.ok_or(ControlError::NotFound)?)?;
+        let settings = change_settings(known.settings)?;
         checks::name(&settings.name)?;
         let (per_second, per_day) = quotas(&settings)?;
-        let mut change = Change::begin(self, actor, at).await?;
         let signals = settings.signal_quotas.json().to_string();
         let tokens = settings.device_tokens.as_str();
         let values = values![id, settings.name, per_second, per_day, signals, tokens];
-        let Some(updated) = change.row(UPDATE, values).await? else {
-            change
-                .row(GET, values![id])
-                .await?
-                .ok_or(ControlError::NotFound)?;
-            return Err(no_device_key());
-        };
-        let project = Project::read(&updated)?;
+        let updated = change.row(UPDATE, values).await?;
+        let project = Project::read(&updated.ok_or_else(no_device_key)?)?;
         change
             .commit(entry(Action::ProjectUpdated, &project))
             .await?;

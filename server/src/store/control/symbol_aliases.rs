@@ -1,8 +1,8 @@
 //! Further ids of symbol files. Gradle gives each build of an app an id, also if its mapping did not change.
 
-use super::Control;
 use serde_json::json;
 
+use super::Control;
 use super::audit::{Action, Actor};
 use super::backend::values;
 use super::change::{Change, Entry};

@@ -11,6 +11,7 @@ use super::place::Place;
 use super::{ANN, at, done, hash, on_both_engines, refused, settings, with_project};
 
 on_both_engines![
+    changes_of_one_project_at_the_same_time_all_count,
     a_project_is_made_found_and_changed,
     a_change_that_is_refused_leaves_nothing_in_the_audit,
     a_change_that_cannot_be_audited_does_not_happen,
@@ -39,6 +40,32 @@ fn ingest_key(project: &str, secret: &str) -> NewIngestKey {
     }
 }
 
+/// A change that replaces all settings.
+fn to(
+    settings: ProjectSettings,
+) -> impl FnOnce(ProjectSettings) -> Result<ProjectSettings, ControlError> {
+    |_| Ok(settings)
+}
+
+async fn changes_of_one_project_at_the_same_time_all_count(place: Place) {
+    let control = &place.control;
+    with_project(control, "shop").await;
+    let one_more = |known: ProjectSettings| {
+        let quota = known.quotas.events_per_second.unwrap_or(0);
+        let quotas = Quotas {
+            events_per_second: Some(quota + 1),
+            ..known.quotas
+        };
+        Ok::<_, ControlError>(ProjectSettings { quotas, ..known })
+    };
+    let changes = (0..20).map(|_| control.update_project("shop", one_more, &ANN, at(1)));
+    for changed in futures_util::future::join_all(changes).await {
+        changed.unwrap();
+    }
+    let quotas = control.project("shop").await.unwrap().settings.quotas;
+    assert_eq!(quotas.events_per_second, Some(20));
+}
+
 async fn a_project_is_made_found_and_changed(place: Place) {
     let control = &place.control;
     let made = control
@@ -56,7 +83,7 @@ async fn a_project_is_made_found_and_changed(place: Place) {
         ..settings("The shop")
     };
     let updated = control
-        .update_project("shop", changed.clone(), &ANN, at(1))
+        .update_project("shop", to(changed.clone()), &ANN, at(1))
         .await
         .unwrap();
     assert_eq!((&updated.settings, updated.created_at), (&changed, at(0)));
@@ -78,7 +105,7 @@ async fn a_change_that_is_refused_leaves_nothing_in_the_audit(place: Place) {
     with_project(control, "shop").await;
     let again = control.create_project("shop", settings("Shop"), ann, at(1));
     refused(control, again, ControlError::AlreadyExists).await;
-    let missing = control.update_project("none", settings("None"), ann, at(1));
+    let missing = control.update_project("none", to(settings("None")), ann, at(1));
     refused(control, missing, ControlError::NotFound).await;
     let orphan = control.create_ingest_key(ingest_key("none", "secret"), ann, at(1));
     refused(control, orphan, ControlError::NotFound).await;
@@ -134,7 +161,7 @@ async fn the_audit_is_read_page_by_page_and_by_subject(place: Place) {
             .unwrap();
     }
     control
-        .update_project("p3", settings("Three"), &ANN, at(9))
+        .update_project("p3", to(settings("Three")), &ANN, at(9))
         .await
         .unwrap();
     let mut filter = AuditFilter::default();
@@ -361,11 +388,11 @@ async fn device_tokens_can_be_required_only_with_an_active_device_key(place: Pla
         ("bank", locked_out.clone()),
         ("none", ControlError::NotFound),
     ] {
-        let foreign = control.update_project(project, asking("Bank"), ann, at(2));
+        let foreign = control.update_project(project, to(asking("Bank")), ann, at(2));
         refused(control, foreign, error).await;
     }
     let asked = control
-        .update_project("shop", asking("Shop"), ann, at(3))
+        .update_project("shop", to(asking("Shop")), ann, at(3))
         .await;
     assert_eq!(asked.unwrap().settings, asking("Shop"));
     // The last key can be revoked, and the project can still be changed.
@@ -374,14 +401,14 @@ async fn device_tokens_can_be_required_only_with_an_active_device_key(place: Pla
         .await
         .unwrap();
     let named = control
-        .update_project("shop", asking("Named"), ann, at(5))
+        .update_project("shop", to(asking("Named")), ann, at(5))
         .await;
     assert_eq!(named.unwrap().settings, asking("Named"));
     let open = control
-        .update_project("shop", settings("Open"), ann, at(6))
+        .update_project("shop", to(settings("Open")), ann, at(6))
         .await;
     assert_eq!(open.unwrap().settings, settings("Open"));
-    let again = control.update_project("shop", asking("Shop"), ann, at(7));
+    let again = control.update_project("shop", to(asking("Shop")), ann, at(7));
     refused(control, again, locked_out).await;
 }
 
