@@ -21,6 +21,7 @@ use crate::store::control::Control;
 use crate::store::{ClickHouse, IngestLog, Retention};
 use crate::symbols::Assemblies;
 use crate::task::Failure;
+use crate::web_origins::WebOrigins;
 
 /// The shared state of one server.
 pub struct App {
@@ -31,6 +32,8 @@ pub struct App {
     /// Login with an identity provider, if the settings name one.
     pub openid_connect: Option<OpenIdConnect>,
     pub trusted_proxies: TrustedProxies,
+    /// The origins of web apps that report from a browser.
+    pub web_origins: WebOrigins,
     pub secret: Arc<InstanceSecret>,
     /// The classification rules of projects without rules of their own.
     pub default_rules: Arc<RuleSet>,

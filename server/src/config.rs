@@ -7,6 +7,7 @@ mod notifications;
 mod oidc;
 mod retention;
 mod symbols;
+mod web;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,10 +22,10 @@ pub use self::notifications::Notifications;
 pub use self::oidc::Oidc;
 pub use self::retention::Keep;
 pub use self::symbols::Symbols;
+pub use self::web::Web;
 
 use crate::clock::{Clock, UnixTime};
 use crate::control::IngestKeys;
-use crate::proxies::TrustedProxies;
 use crate::secret::Secret;
 
 const DATA_DIR: &str = "data";
@@ -187,15 +188,8 @@ pub struct Serve {
     )]
     pub admin_listen: SocketAddr,
 
-    /// Trusted proxies in front of this server, as addresses and networks: `10.0.0.0/8,::1`. Failed logins are counted by the
-    /// client address in their `X-Forwarded-For`. Unset: no proxy is trusted, and all clients behind a proxy count as one address.
-    #[arg(
-        long,
-        env = "UNJANK_TRUSTED_PROXIES",
-        value_name = "NETWORKS",
-        default_value = ""
-    )]
-    pub trusted_proxies: TrustedProxies,
+    #[command(flatten)]
+    pub web: Web,
 
     /// Ingest keys as `key=app_id,…`; `key=*` allows any app. Repeat a key to allow several apps.
     #[arg(

@@ -18,6 +18,7 @@ mod config_rollout;
 mod configurations;
 mod device;
 mod device_keys;
+mod device_routes;
 mod erasures;
 mod exports;
 mod frames;
@@ -40,6 +41,7 @@ mod object;
 mod ofrep;
 mod openapi;
 mod openid_connect;
+mod otlp;
 mod owner_rules;
 mod packages;
 mod people;
@@ -81,26 +83,19 @@ use tower_http::set_header::SetResponseHeaderLayer;
 pub use self::api_document::document;
 pub use self::listener::{ListenerSettings, serve_connections};
 
+use self::device_routes::{cross_origin, devices, opentelemetry};
 use self::problem::Problem;
 use crate::app::App;
 
 /// Routes for devices and people.
 pub fn public(app: Arc<App>) -> Router {
     let routes = Router::new()
-        // `body` reads the body, within its own limits of compressed size, decompressed size, time and memory.
-        .route(
-            "/v1/ingest",
-            post(ingest::ingest).layer(DefaultBodyLimit::disable()),
-        )
-        .route("/v1/config", get(remote_config::get))
-        // As for batches, `body` reads the body.
-        .route(
-            "/ofrep/v1/evaluate/flags",
-            post(ofrep::all).layer(DefaultBodyLimit::disable()),
-        )
-        .route(
-            "/ofrep/v1/evaluate/flags/{*key}",
-            post(ofrep::one).layer(DefaultBodyLimit::disable()),
+        .merge(
+            devices()
+                .merge(opentelemetry())
+                // Here as well, so that browsers may ask by `OPTIONS`.
+                .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
+                .layer(cross_origin(&app.web_origins)),
         )
         .nest("/api/0", symbol_uploads())
         .nest("/api/v1", management())

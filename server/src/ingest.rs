@@ -1,4 +1,4 @@
-//! From the JSON of a batch to a record of the ingest log: decode → check → hold back → filter texts → classify → rows.
+//! From a batch to a record of the ingest log: decode → check → hold back → filter texts → classify → rows.
 //!
 //! Knows no HTTP, no disk and no clock. Every event gets exactly one outcome here, counted in a [`Tally`].
 //! One file per signal has its checks and its columns.
@@ -34,7 +34,7 @@ pub use self::readable::Body;
 pub use self::scrubbing::{Scrubbing, ScrubbingDocument, ScrubbingError, ScrubbingRule};
 pub use self::tally::{SignalTally, Tally};
 
-use self::check::{Checks, Event};
+use self::check::{Checks, Event, Reject};
 use self::decode::Decoded;
 use self::jank::NewStacks;
 use self::rejections::Rejections;
@@ -95,10 +95,18 @@ pub enum Refusal {
     WrongInstall,
 }
 
-/// A decoded batch with its valid events. [`Self::tally`] counts the rejected ones.
+/// An event that could not be decoded. The code is stable and machine-readable.
+#[derive(Debug)]
+pub struct Undecoded {
+    pub signal: Signal,
+    pub code: &'static str,
+    pub detail: String,
+}
+
+/// The decoded batches of one request with their valid events. They have the same id. [`Self::tally`] counts the rejected events.
 pub struct Checked<'a> {
-    batch: Batch<'a>,
-    json_bytes: usize,
+    batches: Vec<Batch<'a>>,
+    body_bytes: usize,
     received_at: UnixTime,
     rejections: Rejections,
     rate_limits: Vec<RateLimit>,
@@ -108,35 +116,35 @@ pub struct Checked<'a> {
     skew_us: i64,
 }
 
-/// Decodes a batch, checks who sent it, corrects the device's clock and checks every event. `received_at` is in microseconds since the
-/// epoch.
+/// Decodes a batch, checks who sent it, corrects the device's clock and checks every event.
 pub fn check<'a>(
     body: &'a Body<'_>,
     device: &Device,
     limits: &Limits,
     received_at: UnixTime,
 ) -> Result<Checked<'a>, Refusal> {
-    let Decoded {
-        mut batch,
-        rejections,
-    } = decode::decode(body, limits)?;
+    let Decoded { batch, rejections } = decode::decode(body, limits)?;
     check_envelope(&batch)?;
-    check_sender(&batch.resource, device)?;
-    modules::resolve(&mut batch);
-    let checks = Checks::new(limits, received_at, batch.sent_at);
-    let mut checked = Checked {
-        batch,
-        json_bytes: body.bytes().len(),
-        received_at,
-        rejections,
-        rate_limits: Vec::new(),
-        tally: Tally::default(),
-        truncated: 0,
-        skew_us: checks.skew_us(),
-    };
-    checks.resource(&mut checked.batch.resource);
-    checked.reject_invalid(&checks);
-    Ok(checked)
+    let body_bytes = body.bytes().len();
+    let checked = Checked::new(vec![batch], body_bytes, rejections, received_at);
+    checked.check(device, limits)
+}
+
+/// Does the same with batches that were decoded from another format. All have the same id.
+pub fn check_decoded<'a>(
+    batches: Vec<Batch<'a>>,
+    undecoded: Vec<Undecoded>,
+    body_bytes: usize,
+    device: &Device,
+    limits: &Limits,
+    received_at: UnixTime,
+) -> Result<Checked<'a>, Refusal> {
+    let mut rejections = Rejections::default();
+    for one in undecoded {
+        rejections.add(one.signal, 0, Reject::new(one.code, one.detail));
+    }
+    let checked = Checked::new(batches, body_bytes, rejections, received_at);
+    checked.check(device, limits)
 }
 
 fn check_envelope(batch: &Batch<'_>) -> Result<(), Refusal> {
@@ -252,10 +260,52 @@ impl Prepared {
     }
 }
 
-impl Checked<'_> {
+impl<'a> Checked<'a> {
+    fn new(
+        batches: Vec<Batch<'a>>,
+        body_bytes: usize,
+        rejections: Rejections,
+        received_at: UnixTime,
+    ) -> Self {
+        Self {
+            batches,
+            body_bytes,
+            received_at,
+            rejections,
+            rate_limits: Vec::new(),
+            tally: Tally::default(),
+            truncated: 0,
+            skew_us: 0,
+        }
+    }
+
+    fn check(mut self, device: &Device, limits: &Limits) -> Result<Self, Refusal> {
+        let mut batches = std::mem::take(&mut self.batches);
+        for batch in &mut batches {
+            check_sender(&batch.resource, device)?;
+            modules::resolve(batch);
+            let checks = Checks::new(limits, self.received_at, batch.sent_at);
+            self.skew_us = checks.skew_us();
+            checks.resource(&mut batch.resource);
+            self.reject_invalid(batch, &checks);
+        }
+        for rejected in self.rejections.counts() {
+            self.tally.get_mut(rejected.signal).invalid += rejected.events;
+        }
+        self.batches = batches;
+        Ok(self)
+    }
+
+    fn id(&self) -> Uuid {
+        self.batches
+            .first()
+            .map_or(NO_BATCH, |batch| batch.batch_id)
+    }
+
+    /// The resource of the first batch.
     #[must_use]
-    pub fn resource(&self) -> &Resource<'_> {
-        &self.batch.resource
+    pub fn resource(&self) -> Option<&Resource<'_>> {
+        self.batches.first().map(|batch| &batch.resource)
     }
 
     #[must_use]
@@ -266,8 +316,9 @@ impl Checked<'_> {
     /// Whether classification or scrubbing may take more than about a millisecond.
     #[must_use]
     pub fn is_slow(&self, context: &Context<'_>) -> bool {
-        let mut stacks = self.batch.janks.iter().flat_map(jank::stacks);
-        context.scrubbing.is_slow(self.json_bytes)
+        let janks = self.batches.iter().flat_map(|batch| &batch.janks);
+        let mut stacks = janks.flat_map(jank::stacks);
+        context.scrubbing.is_slow(self.body_bytes)
             || (context.rules.rules().are_slow()
                 && stacks.any(|frames| jank::new_stack(frames, context).is_some()))
     }
@@ -278,11 +329,13 @@ impl Checked<'_> {
             let mut over = rate_limits.iter().filter(|limit| limit.dropped > 0);
             over.any(|limit| limit.signal == signal)
         };
-        for_each_signal!(&mut self.batch, |signal, events| {
-            if is_over(signal) {
-                events.retain_mut(|_| false);
-            }
-        });
+        for batch in &mut self.batches {
+            for_each_signal!(&mut batch, |signal, events| {
+                if is_over(signal) {
+                    events.retain_mut(|_| false);
+                }
+            });
+        }
         self.tally.hold_back(&rate_limits);
         self.rate_limits = rate_limits;
     }
@@ -295,21 +348,25 @@ impl Checked<'_> {
             self.received_at,
             context.scrubbing.id(),
         );
-        let changed = TextFilter::new(&names, context.scrubbing)
-            .batch(&mut self.batch, |frames| jank::new_stack(frames, context));
+        let mut filter = TextFilter::new(&names, context.scrubbing);
+        for batch in &mut self.batches {
+            filter.batch(batch, |frames| jank::new_stack(frames, context));
+        }
+        let changed = filter.into_changed();
         self.log_changed(&device.project, &changed);
-        let mut record = RecordBuilder::new(
-            &device.project,
-            self.batch.batch_id,
-            &self.batch.split_from,
-            self.received_at,
-        );
+        let split_from = self.batches.first_mut();
+        let split_from = split_from.map(|batch| std::mem::take(&mut batch.split_from));
+        let split_from = split_from.unwrap_or_default();
+        let mut record =
+            RecordBuilder::new(&device.project, self.id(), &split_from, self.received_at);
         self.count(&mut record, &changed);
         let new_stacks = self.rows(&mut record, context);
+        let batch_id = self.id();
+        let has_sent_at = self.batches.iter().any(|batch| batch.sent_at.is_some());
         let (rejected, rejected_unlisted) = self.rejections.for_receipt();
         Prepared {
             receipt: Receipt {
-                batch_id: self.batch.batch_id,
+                batch_id,
                 accepted: self.tally.total(|one| one.stored),
                 rejected,
                 rejected_unlisted,
@@ -323,13 +380,13 @@ impl Checked<'_> {
             new_stacks: new_stacks.keys,
             waiting_stacks: new_stacks.waiting,
             unclassified_stacks: new_stacks.unclassified as u64,
-            split_from: self.batch.split_from,
-            skew_us: self.batch.sent_at.map(|_| self.skew_us),
+            split_from,
+            skew_us: has_sent_at.then_some(self.skew_us),
         }
     }
 
-    fn reject_invalid(&mut self, checks: &Checks<'_>) {
-        for_each_signal!(&mut self.batch, |signal, events| {
+    fn reject_invalid(&mut self, batch: &mut Batch<'_>, checks: &Checks<'_>) {
+        for_each_signal!(&mut batch, |signal, events| {
             let mut indices = self.rejections.decoded_indices(signal);
             events.retain_mut(|event| {
                 let index = indices.next().unwrap_or(u32::MAX);
@@ -344,12 +401,9 @@ impl Checked<'_> {
                 }
                 true
             });
-            self.tally.get_mut(signal).stored =
-                u32::try_from(Events::len(events)).unwrap_or(u32::MAX);
+            let valid = u32::try_from(Events::len(events)).unwrap_or(u32::MAX);
+            self.tally.get_mut(signal).stored += valid;
         });
-        for rejected in self.rejections.counts() {
-            self.tally.get_mut(rejected.signal).invalid += rejected.events;
-        }
     }
 
     /// Writes the outcomes of the events into the record, durable together with the events.
@@ -379,8 +433,27 @@ impl Checked<'_> {
     }
 
     fn rows(&self, record: &mut RecordBuilder, context: &Context<'_>) -> NewStacks {
-        let batch = &self.batch;
-        let envelope = Envelope::new(batch, context);
+        let mut new_stacks = NewStacks::default();
+        for (index, batch) in self.batches.iter().enumerate() {
+            // The rows of the request together have its bytes and its rejected events, once.
+            let is_first = index == 0;
+            new_stacks.extend(self.batch_rows(batch, is_first, record, context));
+        }
+        new_stacks
+    }
+
+    fn batch_rows(
+        &self,
+        batch: &Batch<'_>,
+        is_first: bool,
+        record: &mut RecordBuilder,
+        context: &Context<'_>,
+    ) -> NewStacks {
+        let mut envelope = Envelope::new(batch, context);
+        let mut rejected = self.tally.total(SignalTally::rejected);
+        if !is_first {
+            (envelope.wire_bytes, rejected) = (0, 0);
+        }
         for_each_signal!(&batch, |_, events| {
             rows::signal_rows(record, &envelope, Events::as_slice(events));
         });
@@ -389,8 +462,8 @@ impl Checked<'_> {
         let stacks = stacks.chain(functions.iter().map(<[_; 1]>::as_slice));
         let new_stacks = jank::stack_rows(record, &envelope, stacks, context);
         let counts = BatchCounts {
-            accepted: self.tally.total(|one| one.stored),
-            rejected: self.tally.total(SignalTally::rejected),
+            accepted: batch.events() as u64,
+            rejected,
             skew_us: self.skew_us,
             sent_at: batch.sent_at,
         };
@@ -399,7 +472,9 @@ impl Checked<'_> {
     }
 
     fn log_changed(&self, project: &str, changed: &[ChangedTexts]) {
-        let resource = &self.batch.resource;
+        let Some(resource) = self.resource() else {
+            return;
+        };
         for ChangedTexts { reason, .. } in changed {
             tracing::debug!(%project, reason, app = &*resource.app_id, version = &*resource.app_version,
                 "texts were scrubbed or renamed");

@@ -15,8 +15,9 @@ pub use self::upload::{Encoding, NotInflated, Upload};
 
 use crate::clock::{Clock, UnixTime};
 use crate::control::{Access, Caller, Cost, OverQuota, RefusedKeys};
-use crate::ingest::{self, Context, Prepared, Refusal, SignalTally, Tally};
+use crate::ingest::{self, Checked, Context, Prepared, Refusal, SignalTally, Tally};
 use crate::metrics::IngestMetrics;
+use crate::otlp;
 use crate::recent::{Arrival, ArrivedStacks, RecentBatches, RecentNames, RecentStacks};
 use crate::shares::{Share, Shares};
 use crate::stacks::RuleSet;
@@ -64,10 +65,21 @@ pub enum Refused {
     NotInflated(NotInflated),
     #[error(transparent)]
     Batch(#[from] Refusal),
+    #[error(transparent)]
+    Otlp(#[from] otlp::Unreadable),
     #[error("another request with the same batch is in flight")]
     InFlight,
     #[error(transparent)]
     Log(#[from] LogError),
+}
+
+/// What the body of an upload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A batch of the protocol, as JSON.
+    Batch,
+    /// A request of OpenTelemetry.
+    Otlp(otlp::Kind, otlp::Form),
 }
 
 /// The right of one upload to proceed.
@@ -97,13 +109,13 @@ impl Intake {
     pub async fn take(
         self: &Arc<Self>,
         caller: &Caller,
-        upload: Upload,
+        (upload, format): (Upload, Format),
         received_at: UnixTime,
     ) -> Result<Receipt<'static>, Refused> {
         let bytes = upload.wire_bytes() as u64;
         self.metrics.body_bytes.inc_by(bytes);
         let timer = self.metrics.decode_seconds.start_timer();
-        let mut prepared = self.prepare(caller, upload, received_at).await?;
+        let mut prepared = self.prepare(caller, (upload, format), received_at).await?;
         timer.observe_duration();
 
         let taken = prepared.tally.clone();
@@ -140,13 +152,14 @@ impl Intake {
     async fn prepare(
         self: &Arc<Self>,
         caller: &Caller,
-        upload: Upload,
+        (upload, format): (Upload, Format),
         received_at: UnixTime,
     ) -> Result<Prepared, Refused> {
         let work = Preparation {
             intake: Arc::clone(self),
             caller: caller.clone(),
             upload,
+            format,
             received_at,
         };
         // The compressed size says little about the inflated size.
@@ -179,6 +192,10 @@ impl Intake {
     ) -> Result<(), Refused> {
         let project = &caller.device.project;
         let batch_id = prepared.receipt.batch_id;
+        if batch_id == ingest::NO_BATCH {
+            // A request of OpenTelemetry without events.
+            return Ok(());
+        }
         let arrival = self
             .recent_batches
             .arrive(project, batch_id, &prepared.split_from);
@@ -265,6 +282,7 @@ struct Preparation {
     intake: Arc<Intake>,
     caller: Caller,
     upload: Upload,
+    format: Format,
     received_at: UnixTime,
 }
 
@@ -272,7 +290,7 @@ impl Preparation {
     /// Inflates and checks the body and makes its record. Returns `None` if the inflated body is longer than `limit`, or if the work is slow
     /// and has to be quick. A refused body costs its sender some of its quota.
     fn run(&self, limit: usize, patience: Patience) -> Option<Result<Prepared, Refused>> {
-        let record = |json: &[u8]| self.record(json, patience);
+        let record = |body: &[u8]| self.record(body, patience);
         match self.upload.inflate(limit, record) {
             Ok(done) => done,
             Err(NotInflated::TooLarge { .. }) => None,
@@ -283,15 +301,28 @@ impl Preparation {
         }
     }
 
-    fn record(&self, json: &[u8], patience: Patience) -> Option<Result<Prepared, Refused>> {
+    fn check<'b>(&self, body: &'b ingest::Body<'_>) -> Result<Checked<'b>, Refused> {
+        let (device, limits) = (&self.caller.device, &self.intake.limits);
+        let received_at = self.received_at;
+        let Format::Otlp(kind, form) = self.format else {
+            return Ok(ingest::check(body, device, limits, received_at)?);
+        };
+        let request = otlp::read(body, kind, form, limits.events)?;
+        let size = body.bytes().len();
+        let (batches, undecoded) = (request.batches, request.undecoded);
+        let checked = ingest::check_decoded(batches, undecoded, size, device, limits, received_at);
+        Ok(checked?)
+    }
+
+    fn record(&self, body: &[u8], patience: Patience) -> Option<Result<Prepared, Refused>> {
         let (intake, caller, received_at) = (&self.intake, &self.caller, self.received_at);
         let device = &caller.device;
-        let body = ingest::Body::new(json);
-        let mut batch = match ingest::check(&body, device, &intake.limits, received_at) {
+        let body = ingest::Body::new(body);
+        let mut batch = match self.check(&body) {
             Ok(batch) => batch,
             Err(refusal) => {
-                self.spend(json.len());
-                return Some(Err(refusal.into()));
+                self.spend(body.bytes().len());
+                return Some(Err(refusal));
             }
         };
         let rules = intake.access.rules(&device.project);
@@ -310,10 +341,10 @@ impl Preparation {
         let valid = stored_by_signal(batch.tally());
         let rate_limits = caller.budget.take_signals(valid, received_at);
         batch.hold_back(rate_limits);
-        let resource = batch.resource();
-        let etag = intake
-            .access
-            .config_etag(&device.project, resource, received_at);
+        let etag = batch.resource().and_then(|resource| {
+            let access = &intake.access;
+            access.config_etag(&device.project, resource, received_at)
+        });
         Some(Ok(batch.into_record(&context, etag.as_deref())))
     }
 

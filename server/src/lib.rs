@@ -21,6 +21,7 @@ pub mod ingest;
 pub mod intake;
 pub mod metrics;
 pub mod openid_connect;
+pub mod otlp;
 pub mod proxies;
 pub mod query;
 pub mod readiness;
@@ -37,6 +38,7 @@ pub mod store;
 pub mod symbols;
 pub mod task;
 pub mod test_run;
+pub mod web_origins;
 
 mod app;
 

@@ -259,7 +259,8 @@ async fn open(
         control,
         logins,
         openid_connect: provider.transpose()?,
-        trusted_proxies: settings.trusted_proxies.clone(),
+        trusted_proxies: settings.web.trusted_proxies.clone(),
+        web_origins: settings.web.web_origins.clone(),
         secret,
         default_rules,
         dry_runs: DryRuns::default(),
@@ -424,7 +425,7 @@ fn start_listeners(
         ListenerSettings {
             max_connections: app.connections,
             from_one_address: app.connections.div_ceil(4),
-            proxies: settings.trusted_proxies.clone(),
+            proxies: settings.web.trusted_proxies.clone(),
             patience: settings.shutdown_timeout(),
         },
         tasks.shutdown(),
@@ -435,7 +436,7 @@ fn start_listeners(
         ListenerSettings {
             max_connections: ADMIN_CONNECTIONS,
             from_one_address: ADMIN_CONNECTIONS,
-            proxies: settings.trusted_proxies.clone(),
+            proxies: settings.web.trusted_proxies.clone(),
             patience: settings.shutdown_timeout(),
         },
         tasks.shutdown(),

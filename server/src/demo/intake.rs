@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::clock::{HOUR, UnixTime};
 use crate::control::{Budget, Caller};
 use crate::ingest::Device;
-use crate::intake::{Encoding, Refused, Upload};
+use crate::intake::{Encoding, Format, Refused, Upload};
 use crate::shares::{Holder, Memory};
 
 /// Makes the traffic of each day.
@@ -107,7 +107,11 @@ async fn take(
     let memory = Memory::new(app.intake.bodies.begin(caller.project));
     let upload = Upload::new(delivery.body.clone(), Encoding::Zstd, memory);
     app.intake
-        .take(caller, upload, UnixTime::from_micros(delivery.at))
+        .take(
+            caller,
+            (upload, Format::Batch),
+            UnixTime::from_micros(delivery.at),
+        )
         .await
 }
 

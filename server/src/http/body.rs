@@ -21,8 +21,20 @@ pub(super) async fn receive(
     patience: Duration,
     share: Share,
 ) -> Result<Upload, Problem> {
+    require_json(headers)?;
+    receive_any(headers, body, limit, patience, share).await
+}
+
+/// The same for a body of any content type.
+pub(super) async fn receive_any(
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+    patience: Duration,
+    share: Share,
+) -> Result<Upload, Problem> {
     let encoding = encoding(headers)?;
-    let (bytes, memory) = receive_plain(headers, body, limit, patience, share).await?;
+    let (bytes, memory) = read(headers, body, limit, patience, share).await?;
     Ok(Upload::new(bytes, encoding, memory))
 }
 
@@ -35,6 +47,16 @@ pub(super) async fn receive_plain(
     share: Share,
 ) -> Result<(Bytes, Memory), Problem> {
     require_json(headers)?;
+    read(headers, body, limit, patience, share).await
+}
+
+async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+    patience: Duration,
+    share: Share,
+) -> Result<(Bytes, Memory), Problem> {
     if declared_bytes(headers).is_some_and(|length| length > limit as u64) {
         return Err(Problem::too_large(limit));
     }
@@ -62,7 +84,7 @@ fn encoding(headers: &HeaderMap) -> Result<Encoding, Problem> {
     }
 }
 
-fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
+pub(super) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     let value = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())

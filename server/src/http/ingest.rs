@@ -10,12 +10,13 @@ use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
 use unjank_protocol::{Batch, Receipt};
 
-use super::body::{declared_bytes, receive};
+use super::body::{declared_bytes, receive_any, require_json};
 use super::device::{Device, presented_key};
 use super::openapi::{BatchBody, ContentEncoding, Refused, UploadedBody};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::Caller;
+use crate::intake::Format;
 
 /// Stores a batch. The events are durable before they are acknowledged.
 ///
@@ -36,11 +37,38 @@ pub(super) async fn ingest(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
+    let sent = Sent {
+        limit: app.intake.limits().compressed_bytes,
+        headers: &headers,
+        body,
+        format: Format::Batch,
+    };
+    match take_counted(&app, device, sent).await {
+        Ok(receipt) => (StatusCode::ACCEPTED, Json(receipt)).into_response(),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// A request with events.
+pub(super) struct Sent<'r> {
+    pub(super) headers: &'r HeaderMap,
+    pub(super) body: Body,
+    /// The most bytes of the body as sent.
+    pub(super) limit: usize,
+    pub(super) format: Format,
+}
+
+/// Takes a request and counts its outcome.
+pub(super) async fn take_counted(
+    app: &App,
+    device: Result<Device, Problem>,
+    sent: Sent<'_>,
+) -> Result<Receipt<'static>, Problem> {
     let started = Instant::now();
     let answer = match device {
-        Ok(Device(caller)) => take(&app, &caller, &headers, body).await,
+        Ok(Device(caller)) => take(app, &caller, sent).await,
         Err(problem) => {
-            let (key, now) = (presented_key(&headers), app.clock.now());
+            let (key, now) = (presented_key(sent.headers), app.clock.now());
             app.intake.refused_keys.add(key, problem.code, now);
             Err(problem)
         }
@@ -54,22 +82,18 @@ pub(super) async fn ingest(
     let labels = [status.as_str(), code];
     metrics.requests.with_label_values(&labels).inc();
     metrics.seconds.observe(started.elapsed().as_secs_f64());
-    match answer {
-        Ok(receipt) => (status, Json(receipt)).into_response(),
-        Err(problem) => problem.into_response(),
-    }
+    answer
 }
 
-async fn take(
-    app: &App,
-    caller: &Caller,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<Receipt<'static>, Problem> {
+async fn take(app: &App, caller: &Caller, sent: Sent<'_>) -> Result<Receipt<'static>, Problem> {
     let received = async {
+        let (headers, limit) = (sent.headers, sent.limit);
         let (admission, memory) = app.intake.admit(caller, declared_bytes(headers))?;
-        let limit = app.intake.limits().compressed_bytes;
-        let upload = receive(headers, body, limit, app.body_timeout, memory).await?;
+        if sent.format == Format::Batch {
+            require_json(headers)?;
+        }
+        let upload = receive_any(headers, sent.body, limit, app.body_timeout, memory).await?;
+        let upload = (upload, sent.format);
         let receipt = app.intake.take(caller, upload, app.clock.now()).await?;
         drop(admission);
         Ok(receipt)

@@ -28,6 +28,7 @@ pub(super) const CODES: &[(&str, &[u16])] = &[
     ("invalid_body", &[400, 422]),
     ("invalid_envelope", &[400]),
     ("invalid_json", &[400]),
+    ("invalid_otlp", &[400]),
     ("invalid_query", &[400]),
     ("invalid_resource", &[422]),
     ("invitation_unknown", &[404]),

@@ -178,6 +178,14 @@ pub(super) struct NewStacks {
     pub(super) waiting: Vec<u64>,
 }
 
+impl NewStacks {
+    pub(super) fn extend(&mut self, more: Self) {
+        self.keys.extend(more.keys);
+        self.unclassified += more.unclassified;
+        self.waiting.extend(more.waiting);
+    }
+}
+
 /// Writes the rows of new stacks and of their classes.
 pub(super) fn stack_rows<'j>(
     record: &mut RecordBuilder,

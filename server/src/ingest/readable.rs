@@ -26,7 +26,8 @@ impl<'b> Body<'b> {
     }
 
     /// The body as it is. `None` if it is not UTF-8.
-    pub(super) fn as_sent(&self) -> Option<&'b str> {
+    #[must_use]
+    pub fn as_sent(&self) -> Option<&'b str> {
         std::str::from_utf8(self.json).ok()
     }
 

@@ -46,10 +46,10 @@ impl<'f> TextFilter<'f> {
 
     /// Filters all texts of a batch. `new_stack` returns the fingerprint of a stack that is not stored yet.
     pub(super) fn batch(
-        mut self,
+        &mut self,
         batch: &mut Batch<'_>,
         new_stack: impl Fn(&[Frame<'_>]) -> Option<u64>,
-    ) -> Vec<ChangedTexts> {
+    ) {
         // Before any text changes: the fingerprint covers the frames as sent.
         let stacks = batch.janks.iter().flat_map(jank::stacks);
         let new_stacks: Vec<Option<u64>> = stacks.map(|frames| new_stack(frames)).collect();
@@ -57,7 +57,7 @@ impl<'f> TextFilter<'f> {
         for_each_signal!(&mut batch, |signal, events| {
             self.signal = signal;
             for event in Events::as_mut_slice(events) {
-                event.filter_texts(&mut self);
+                event.filter_texts(self);
             }
         });
         self.signal = Signal::Janks;
@@ -65,6 +65,9 @@ impl<'f> TextFilter<'f> {
         for (stack, fingerprint) in stacks.zip(new_stacks) {
             self.stack(stack, fingerprint);
         }
+    }
+
+    pub(super) fn into_changed(self) -> Vec<ChangedTexts> {
         self.changed
     }
 
@@ -182,7 +185,9 @@ mod tests {
     ) -> Vec<ChangedTexts> {
         let scrubbing = Scrubbing::default();
         let names = names.of_project(project, received_at, scrubbing.id());
-        TextFilter::new(&names, &scrubbing).batch(batch, new_stack)
+        let mut filter = TextFilter::new(&names, &scrubbing);
+        filter.batch(batch, new_stack);
+        filter.into_changed()
     }
 
     fn page_loads(pages: impl IntoIterator<Item = usize>) -> Batch<'static> {

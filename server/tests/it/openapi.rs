@@ -32,12 +32,19 @@ fn operations(document: &Value) -> BTreeSet<String> {
 
 /// `METHOD /path` of the routes in a function of the routing table. The router itself cannot list them.
 fn routes(function: &str) -> BTreeSet<String> {
-    let tables = ["src/http.rs", "src/http/jank_group_routes.rs"];
+    let tables = [
+        "src/http.rs",
+        "src/http/device_routes.rs",
+        "src/http/jank_group_routes.rs",
+    ];
     let read = |file: &str| std::fs::read_to_string(Path::new(CRATE).join(file)).unwrap();
     let table = tables.map(read).concat();
     let (_, rest) = table.split_once(&format!("fn {function}(")).unwrap();
     let (body, _) = rest.split_once("\n}\n").unwrap();
-    let prefix = if function == "public" { "" } else { "/api/v1" };
+    let prefix = match function {
+        "public" | "devices" => "",
+        _ => "/api/v1",
+    };
     let method = Regex::new(r"\b(get|put|post|delete|patch)\(\w+::\w+\)").unwrap();
     let mut routes = BTreeSet::new();
     for route in body.split(".route(").skip(1) {
@@ -54,6 +61,7 @@ fn routes(function: &str) -> BTreeSet<String> {
 #[test]
 fn every_public_route_is_in_the_document_and_nothing_else() {
     let mut routed = routes("public");
+    routed.extend(routes("devices"));
     routed.extend(routes("management"));
     routed.extend(routes("configuration"));
     routed.extend(routes("people"));

@@ -133,7 +133,7 @@ fn no_value_is_interpolated_into_the_sql_of_the_control_database() {
 }
 
 /// The modules of the server, from the top to the bottom.
-const ORDER: [&str; 36] = [
+const ORDER: [&str; 38] = [
     "main",
     "cli",
     "serve",
@@ -147,7 +147,9 @@ const ORDER: [&str; 36] = [
     "config",
     "openid_connect",
     "proxies",
+    "web_origins",
     "intake",
+    "otlp",
     "history",
     "auditor",
     "alerts",

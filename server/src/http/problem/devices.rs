@@ -7,7 +7,18 @@ use super::Problem;
 use crate::control::{Exceeded, KeyError, OverQuota};
 use crate::ingest::Refusal;
 use crate::intake::{NotInflated, Refused};
+use crate::otlp::Unreadable;
 use crate::store::LogError;
+
+impl Problem {
+    pub(in crate::http) fn otlp_content_type() -> Self {
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "content_type",
+            "send `Content-Type: application/x-protobuf` or `application/json`",
+        )
+    }
+}
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
@@ -32,9 +43,20 @@ impl From<Refused> for Problem {
             Refused::OverQuota(over) => over.into(),
             Refused::NotInflated(error) => error.into(),
             Refused::Batch(refusal) => refusal.into(),
+            Refused::Otlp(error) => error.into(),
             Refused::InFlight => Self::in_flight(),
             Refused::Log(error) => error.into(),
         }
+    }
+}
+
+impl From<Unreadable> for Problem {
+    fn from(error: Unreadable) -> Self {
+        let (status, code) = match &error {
+            Unreadable::Malformed(_) => (StatusCode::BAD_REQUEST, "invalid_otlp"),
+            Unreadable::TooMany { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_many_events"),
+        };
+        Self::new(status, code, error.to_string())
     }
 }
 

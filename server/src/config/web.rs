@@ -1,0 +1,29 @@
+//! Settings of the clients that reach the server by HTTP: the proxies before them, and web apps.
+
+use clap::Args;
+
+use crate::proxies::TrustedProxies;
+use crate::web_origins::WebOrigins;
+
+/// A part of the settings of `unjank serve`.
+#[derive(Args, Clone, Debug)]
+pub struct Web {
+    /// Trusted proxies in front of this server, as addresses and networks: `10.0.0.0/8,::1`. Failed logins are counted by the
+    /// client address in their `X-Forwarded-For`. Unset: no proxy is trusted, and all clients behind a proxy count as one address.
+    #[arg(
+        long,
+        env = "UNJANK_TRUSTED_PROXIES",
+        value_name = "NETWORKS",
+        default_value = ""
+    )]
+    pub trusted_proxies: TrustedProxies,
+
+    /// The origins of web apps that report from a browser: `https://shop.example,https://m.shop.example`, or `*`. Unset: none.
+    #[arg(
+        long,
+        env = "UNJANK_WEB_ORIGINS",
+        value_name = "ORIGINS",
+        default_value = ""
+    )]
+    pub web_origins: WebOrigins,
+}

@@ -1,0 +1,323 @@
+//! Requests of OpenTelemetry (OTLP 1.11) as batches: `traces`, `logs` and `metrics`, as protobuf or JSON.
+//!
+//! A request has the events of many resources and sessions, and a batch those of one, so a request becomes several batches with the id of
+//! the request. Each file says which names it reads. What has no field of its own is kept as an attribute.
+
+mod attributes;
+mod distribution;
+mod logs;
+mod message;
+mod metrics;
+mod number;
+mod resource;
+mod spans;
+mod value;
+mod wire;
+
+#[cfg(test)]
+mod properties;
+
+use std::collections::HashMap;
+
+use sha2::{Digest, Sha256};
+use unjank_protocol::{Batch, Jank, Metric, Signal, Span, Text};
+use uuid::Uuid;
+
+use self::message::{Inner, List, Raw, message};
+use self::resource::{OtlpResource, Scope, Sender, uuid_of};
+use crate::ingest::{Body, Undecoded};
+
+/// What a request contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Traces,
+    Logs,
+    Metrics,
+}
+
+/// How a request is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Protobuf,
+    Json,
+}
+
+/// A request that cannot be read, with nothing stored of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    #[error("the body is not a request of OTLP: {0}")]
+    Malformed(String),
+    #[error("the request has more than {limit} {what}: send fewer at a time")]
+    TooMany { what: &'static str, limit: usize },
+}
+
+impl Unreadable {
+    fn proto(detail: &str) -> Self {
+        Self::Malformed(detail.to_owned())
+    }
+
+    fn json(error: &serde_json::Error) -> Self {
+        Self::Malformed(error.to_string().chars().take(200).collect())
+    }
+}
+
+/// The events of a request.
+#[derive(Debug, Default)]
+pub struct Request<'a> {
+    pub batches: Vec<Batch<'a>>,
+    pub undecoded: Vec<Undecoded>,
+}
+
+/// Memory for the attributes of all events, with those that they share: enough for 10,000 events with 30 attributes each.
+const ATTRIBUTES_BYTES: usize = 32 << 20;
+/// The most resources and sessions of a request together. Each takes room in the log.
+const MOST_BATCHES: usize = 1_000;
+
+message! {
+    /// `ExportTraceServiceRequest`, `ExportLogsServiceRequest` or `ExportMetricsServiceRequest`: their numbers are the same.
+    Export<'a> {
+        #[serde(alias = "resourceSpans", alias = "resourceLogs", alias = "resourceMetrics")]
+        1 resources: List<'a>,
+    }
+}
+
+message! {
+    /// `ResourceSpans`, `ResourceLogs` or `ResourceMetrics`.
+    OfResource<'a> {
+        1 resource: Inner<OtlpResource<'a>>,
+        #[serde(alias = "scopeSpans", alias = "scopeLogs", alias = "scopeMetrics")]
+        2 scopes: List<'a>,
+    }
+}
+
+message! {
+    /// `ScopeSpans`, `ScopeLogs` or `ScopeMetrics`.
+    OfScope<'a> {
+        1 scope: Inner<Scope<'a>>,
+        #[serde(alias = "spans", alias = "logRecords", alias = "metrics")]
+        2 items: List<'a>,
+    }
+}
+
+/// Reads a request. `most_events` limits the events of all resources.
+pub fn read<'a>(
+    body: &'a Body<'_>,
+    kind: Kind,
+    form: Form,
+    most_events: usize,
+) -> Result<Request<'a>, Unreadable> {
+    // A retry has the same bytes, so their hash is the id of the batch.
+    let hash = Sha256::new()
+        .chain_update([kind as u8])
+        .chain_update(body.bytes())
+        .finalize();
+    let batch_id = uuid_of(&hash);
+    let reader = |raw| Reader::new(kind, batch_id, most_events).run(raw);
+    if form == Form::Protobuf {
+        return reader(Raw::Proto(body.bytes()));
+    }
+    let read = |text| {
+        let raw = serde_json::from_str(text).map_err(|error| Unreadable::json(&error))?;
+        reader(Raw::Json(raw))
+    };
+    let sent = body.as_sent().map(read);
+    match sent {
+        Some(Ok(request)) if request.undecoded.is_empty() => return Ok(request),
+        _ => {}
+    }
+    match (body.repaired(), sent) {
+        (Some(repaired), _) => read(repaired),
+        (None, Some(sent)) => sent,
+        (None, None) => Err(Unreadable::proto("it is not UTF-8")),
+    }
+}
+
+/// Collects events into batches.
+struct Reader<'a> {
+    kind: Kind,
+    batch_id: Uuid,
+    most_events: usize,
+    events: usize,
+    attributes_bytes: usize,
+    request: Request<'a>,
+    /// The batch of each resource, session and user.
+    places: HashMap<Place<'a>, usize>,
+}
+
+/// The number of a resource in the request, the session and the user.
+type Place<'a> = (usize, Uuid, Text<'a>);
+
+/// Why an event is not stored.
+struct Reject {
+    code: &'static str,
+    detail: String,
+}
+
+impl From<Unreadable> for Reject {
+    fn from(error: Unreadable) -> Self {
+        Self {
+            code: "invalid_event",
+            detail: error.to_string(),
+        }
+    }
+}
+
+/// One event, and the session and user that it names itself.
+struct Found<'a> {
+    event: Event<'a>,
+    session_id: Option<Uuid>,
+    user_id: Option<Text<'a>>,
+}
+
+enum Event<'a> {
+    Span(Box<Span<'a>>),
+    Jank(Box<Jank<'a>>),
+    Metric(Box<Metric<'a>>),
+}
+
+impl Event<'_> {
+    fn attributes_bytes(&self) -> usize {
+        let attributes = match self {
+            Self::Span(span) => &span.attributes.0,
+            Self::Metric(metric) => &metric.attributes.0,
+            Self::Jank(jank) => return size_of_val(&*jank.stack),
+        };
+        let texts: usize = attributes.iter().map(|(_, value)| value.len()).sum();
+        size_of_val(attributes.as_slice()) + texts
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn new(kind: Kind, batch_id: Uuid, most_events: usize) -> Self {
+        Self {
+            kind,
+            batch_id,
+            most_events,
+            events: 0,
+            attributes_bytes: 0,
+            request: Request::default(),
+            places: HashMap::new(),
+        }
+    }
+
+    fn run(mut self, raw: Raw<'a>) -> Result<Request<'a>, Unreadable> {
+        let export: Export<'a> = raw.decode()?;
+        for (index, resource) in export.resources.items()?.into_iter().enumerate() {
+            let of_resource: OfResource<'a> = resource.decode()?;
+            let sender = Sender::new(of_resource.resource);
+            for scope in of_resource.scopes.items()? {
+                let OfScope { scope, items } = scope.decode()?;
+                let mut items = items.items()?.into_iter();
+                items.try_for_each(|item| self.item(item, &scope.0, (index, &sender)))?;
+            }
+        }
+        Ok(self.request)
+    }
+
+    fn item(
+        &mut self,
+        item: Raw<'a>,
+        scope: &Scope<'a>,
+        from: (usize, &Sender<'a>),
+    ) -> Result<(), Unreadable> {
+        let (_, sender) = from;
+        match self.kind {
+            Kind::Traces => self.add(spans::span(item, scope, sender), Signal::Spans, from),
+            Kind::Logs => {
+                let unique = self.batch_id.as_u128().wrapping_add(self.events as u128);
+                self.add(
+                    logs::event(item, scope, sender, unique),
+                    Signal::Spans,
+                    from,
+                )
+            }
+            Kind::Metrics => {
+                let most = self.most_events - self.events;
+                let points = metrics::points(item, scope, sender, most);
+                points
+                    .into_iter()
+                    .try_for_each(|point| self.add(point, Signal::Metrics, from))
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        found: Result<Found<'a>, Reject>,
+        signal: Signal,
+        (index, sender): (usize, &Sender<'a>),
+    ) -> Result<(), Unreadable> {
+        self.events += 1;
+        if self.events > self.most_events {
+            let limit = self.most_events;
+            return Err(Unreadable::TooMany {
+                what: "events",
+                limit,
+            });
+        }
+        let Found {
+            event,
+            session_id,
+            user_id,
+        } = match found {
+            Ok(found) => found,
+            Err(Reject { code, detail }) => {
+                self.request.undecoded.push(Undecoded {
+                    signal,
+                    code,
+                    detail,
+                });
+                // A request with no valid event has a batch, too, so that its events are counted.
+                let place = (index, sender.session_id, sender.resource.user_id.clone());
+                self.batch(place, sender)?;
+                return Ok(());
+            }
+        };
+        self.attributes_bytes += event.attributes_bytes();
+        if self.attributes_bytes > ATTRIBUTES_BYTES {
+            let what = "bytes of attributes";
+            return Err(Unreadable::TooMany {
+                what,
+                limit: ATTRIBUTES_BYTES,
+            });
+        }
+        let session_id = session_id.unwrap_or(sender.session_id);
+        let user_id = user_id.unwrap_or_else(|| sender.resource.user_id.clone());
+        let batch = self.batch((index, session_id, user_id), sender)?;
+        match event {
+            Event::Span(span) => batch.spans.push(*span),
+            Event::Jank(jank) => batch.janks.push(*jank),
+            Event::Metric(metric) => batch.metrics.push(*metric),
+        }
+        Ok(())
+    }
+
+    fn batch(
+        &mut self,
+        place: Place<'a>,
+        sender: &Sender<'a>,
+    ) -> Result<&mut Batch<'a>, Unreadable> {
+        let batches = &mut self.request.batches;
+        let known = self.places.get(&place).copied();
+        let at = known.unwrap_or(batches.len());
+        if known.is_none() {
+            if batches.len() == MOST_BATCHES {
+                let what = "resources, sessions and users";
+                return Err(Unreadable::TooMany {
+                    what,
+                    limit: MOST_BATCHES,
+                });
+            }
+            let mut resource = sender.resource.clone();
+            resource.user_id = place.2.clone();
+            batches.push(Batch {
+                batch_id: self.batch_id,
+                resource,
+                session_id: place.1,
+                ..Batch::default()
+            });
+            self.places.insert(place, at);
+        }
+        Ok(&mut batches[at])
+    }
+}

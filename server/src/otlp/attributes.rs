@@ -1,0 +1,138 @@
+//! The attributes of spans, log records and data points for which events have a field. Names are those of the semantic conventions 1.44
+//! (`app`, `code`, `exception`, `network`, `session`, `thread`, `user`), and the older ones in use.
+
+use unjank_protocol::{Attributes, Code, Network, Text};
+use uuid::Uuid;
+
+use super::message::Short;
+use super::resource::{Scope, Sender, id};
+use super::value::KeyValue;
+
+/// The most attributes of an event. Further ones are cut when it is checked.
+const MOST: usize = 64;
+
+/// The attributes of one event.
+#[derive(Default)]
+pub(super) struct Known<'a> {
+    pub(super) page: Text<'a>,
+    pub(super) thread: Text<'a>,
+    pub(super) code: Code<'a>,
+    pub(super) session_id: Option<Uuid>,
+    pub(super) user_id: Option<Text<'a>>,
+    pub(super) event_name: Text<'a>,
+    pub(super) exception: Exception<'a>,
+    pub(super) is_request: bool,
+    connection: Text<'a>,
+    generation: Text<'a>,
+    /// All others, as sent.
+    pub(super) others: Vec<(Text<'a>, Text<'a>)>,
+}
+
+#[derive(Default)]
+pub(super) struct Exception<'a> {
+    pub(super) kind: Text<'a>,
+    pub(super) message: Text<'a>,
+    pub(super) stack: Text<'a>,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn new(Short(attributes): Short<KeyValue<'a>>) -> Self {
+        let mut known = Self {
+            others: Vec::with_capacity(attributes.len()),
+            ..Self::default()
+        };
+        for KeyValue { key, value } in attributes {
+            let value = value.0;
+            match key.as_str() {
+                "app.screen.name" | "screen.name" => known.page = value,
+                "thread.name" => known.thread = value,
+                "session.id" => known.session_id = Some(id(&value)),
+                "user.id" | "enduser.id" => known.user_id = Some(value),
+                "event.name" => known.event_name = value,
+                "network.connection.type" => known.connection = value,
+                "network.connection.subtype" => known.generation = value,
+                "code.function.name" | "code.function" => known.code.function = value,
+                "code.namespace" => known.code.class = value,
+                "code.file.path" | "code.filepath" => known.code.file = value,
+                "code.line.number" | "code.lineno" => {
+                    known.code.line = value.parse().unwrap_or_default();
+                }
+                "exception.type" => known.exception.kind = value,
+                "exception.message" => known.exception.message = value,
+                "exception.stacktrace" => known.exception.stack = value,
+                name => {
+                    known.is_request |=
+                        matches!(name, "http.request.method" | "http.method" | "url.full");
+                    known.others.push((key, value));
+                }
+            }
+        }
+        known
+    }
+
+    pub(super) fn network(&self) -> Network {
+        match (self.connection.as_str(), self.generation.as_str()) {
+            ("wifi", _) => Network::Wifi,
+            ("wired", _) => Network::Ethernet,
+            ("unavailable", _) => Network::None,
+            ("cell", "gprs" | "edge" | "cdma" | "gsm" | "iden" | "cdma2000_1xrtt") => {
+                Network::Cellular2g
+            }
+            (
+                "cell",
+                "umts" | "hsdpa" | "hsupa" | "hspa" | "hspap" | "evdo_0" | "evdo_a" | "evdo_b"
+                | "ehrpd" | "td_scdma",
+            ) => Network::Cellular3g,
+            ("cell", "lte" | "lte_ca") => Network::Cellular4g,
+            ("cell", "nr" | "nrnsa") => Network::Cellular5g,
+            ("cell", _) => Network::Cellular,
+            _ => Network::Unknown,
+        }
+    }
+
+    /// Keeps the text of an exception as attributes.
+    pub(super) fn keep_exception(&mut self) {
+        let Exception {
+            kind,
+            message,
+            stack,
+        } = std::mem::take(&mut self.exception);
+        let parts = [
+            ("exception.type", kind),
+            ("exception.message", message),
+            ("exception.stacktrace", stack),
+        ];
+        for (name, value) in parts.into_iter().filter(|(_, value)| !value.is_empty()) {
+            self.others.push((name.into(), value));
+        }
+    }
+
+    /// The attributes of the event, then those of its scope and of its resource. An event that has a name keeps its own value.
+    pub(super) fn attributes(&mut self, scope: &Scope<'a>, sender: &Sender<'a>) -> Attributes<'a> {
+        let mut all = std::mem::take(&mut self.others);
+        let own = all.len();
+        let named = [
+            ("otel.scope.name", &scope.name),
+            ("otel.scope.version", &scope.version),
+        ];
+        for (name, value) in named.into_iter().filter(|(_, value)| !value.is_empty()) {
+            all.push((name.into(), value.clone()));
+        }
+        let of_scope = scope
+            .attributes
+            .0
+            .iter()
+            .map(|one| (&one.key, &one.value.0));
+        let of_resource = sender.others.iter().map(|(key, value)| (key, value));
+        for (key, value) in of_scope.chain(of_resource) {
+            if all.len() > MOST {
+                break;
+            }
+            let is_own = all.iter().take(own).any(|(own, _)| own == key);
+            if !is_own {
+                all.push((key.clone(), value.clone()));
+            }
+        }
+        Attributes(all)
+    }
+}

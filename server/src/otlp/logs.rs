@@ -1,0 +1,208 @@
+//! Log records of OTLP. There is no signal for lines of a log, so each becomes what it tells of:
+//!
+//! * `device.anr` of opentelemetry-android and `metrickit.diagnostic.hang` of opentelemetry-swift: a jank with its stack.
+//! * A record with an exception: an error, as the SDK reports it: a span of no duration with the status `error`.
+//! * Everything else: a span of no duration, named by the event, or `log` and the severity.
+
+use unjank_protocol::{
+    Jank, JankKind, JankStrategy, Span, SpanId, SpanKind, SpanStatus, Text, TraceId,
+};
+
+use super::attributes::Known;
+use super::message::{Raw, Short, message};
+use super::number::{Enum, Fixed, Id};
+use super::resource::{Scope, Sender};
+use super::spans::{span_id_of, time};
+use super::value::{Any, KeyValue};
+use super::{Event, Found, Reject};
+use crate::fingerprint::fingerprint;
+use crate::stacks::parse_text;
+
+message! {
+    LogRecord<'a> {
+        1 time_unix_nano: Fixed,
+        2 severity_number: Enum,
+        3 severity_text: Text<'a>,
+        5 body: Any<'a>,
+        6 attributes: Short<KeyValue<'a>>,
+        9 trace_id: Id<16>,
+        10 span_id: Id<8>,
+        11 observed_time_unix_nano: Fixed,
+        12 event_name: Text<'a>,
+    }
+}
+
+/// opentelemetry-android reports an ANR once the main thread has not answered for this time.
+const ANR_MS: u32 = 5_000;
+const HANG_DURATION: &str = "metrickit.diagnostic.hang.hang_duration";
+
+/// `unique` is a number that no other record has.
+pub(super) fn event<'a>(
+    item: Raw<'a>,
+    scope: &Scope<'a>,
+    sender: &Sender<'a>,
+    unique: u128,
+) -> Result<Found<'a>, Reject> {
+    let mut record: LogRecord<'a> = item.decode()?;
+    let mut known = Known::new(std::mem::take(&mut record.attributes));
+    if record.event_name.is_empty() {
+        record.event_name = std::mem::take(&mut known.event_name);
+    }
+    if record.time_unix_nano.0 == 0 {
+        record.time_unix_nano = record.observed_time_unix_nano;
+    }
+    let (session_id, user_id) = (known.session_id, known.user_id.take());
+    let event = match record.event_name.as_str() {
+        "device.anr" => Event::Jank(Box::new(jank(&record, known, JankKind::Anr, ANR_MS))),
+        "metrickit.diagnostic.hang" => {
+            let duration = known
+                .others
+                .iter()
+                .find(|(name, _)| name.as_str() == HANG_DURATION);
+            let seconds = duration
+                .and_then(|(_, value)| value.parse().ok())
+                .unwrap_or_default();
+            let millis = std::time::Duration::try_from_secs_f64(seconds)
+                .unwrap_or_default()
+                .as_millis();
+            let millis = u32::try_from(millis).unwrap_or(u32::MAX);
+            let kind = if millis < ANR_MS {
+                JankKind::Jank
+            } else {
+                JankKind::Anr
+            };
+            Event::Jank(Box::new(jank(&record, known, kind, millis)))
+        }
+        _ => Event::Span(Box::new(span(record, known, scope, sender, unique))),
+    };
+    Ok(Found {
+        event,
+        session_id,
+        user_id,
+    })
+}
+
+/// The record is written when the block was noticed, so the block began before.
+fn jank<'a>(
+    record: &LogRecord<'a>,
+    known: Known<'a>,
+    kind: JankKind,
+    duration_ms: u32,
+) -> Jank<'a> {
+    let text = known.exception.stack.as_str();
+    let stack = parse_text(text).unwrap_or_default();
+    // The frames borrow from the text of the attribute, which may be a copy.
+    let stack: Vec<_> = stack.into_iter().map(owned).collect();
+    let missing = match (stack.is_empty(), text.is_empty()) {
+        (false, _) => "",
+        (true, true) => "the record has no exception.stacktrace",
+        (true, false) => "exception.stacktrace has no format that unjank reads",
+    };
+    Jank {
+        kind,
+        network: known.network(),
+        page: known.page,
+        start: time(record.time_unix_nano).shifted(-i64::from(duration_ms) * 1_000),
+        duration_ms: duration_ms.into(),
+        ended: unjank_protocol::JankEnd::Finished,
+        thread: known.thread,
+        // Both are reported in the foreground only.
+        foreground: true,
+        strategy: JankStrategy {
+            threshold_ms: if kind == JankKind::Anr { ANR_MS } else { 0 },
+            ..JankStrategy::default()
+        },
+        uptime_ms: 0,
+        stack,
+        stack_missing: missing.into(),
+        samples: Vec::new(),
+        run_log: Vec::new(),
+        sample_rate: 1.,
+    }
+}
+
+fn owned(frame: unjank_protocol::Frame<'_>) -> unjank_protocol::Frame<'static> {
+    let own = |text: Text<'_>| Text::from(text.into_cow().into_owned());
+    unjank_protocol::Frame {
+        class: own(frame.class),
+        module: own(frame.module),
+        function: own(frame.function),
+        file: own(frame.file),
+        build_id: own(frame.build_id),
+        line: frame.line,
+        native: frame.native,
+        column: frame.column,
+        offset: frame.offset,
+        module_index: frame.module_index,
+        address: frame.address,
+    }
+}
+
+fn span<'a>(
+    record: LogRecord<'a>,
+    mut known: Known<'a>,
+    scope: &Scope<'a>,
+    sender: &Sender<'a>,
+    unique: u128,
+) -> Span<'a> {
+    // Numbers from 17 on are errors.
+    let is_error = record.severity_number.0 >= 17 || !known.exception.kind.is_empty();
+    let name = if !record.event_name.is_empty() {
+        record.event_name
+    } else if !known.exception.kind.is_empty() {
+        known.exception.kind.clone()
+    } else {
+        format!("log.{}", severity(record.severity_number.0)).into()
+    };
+    known.keep_exception();
+    for (name, value) in [
+        ("body", record.body.0),
+        ("severity_text", record.severity_text),
+    ] {
+        if !value.is_empty() {
+            known.others.push((name.into(), value));
+        }
+    }
+    let trace_id = if record.trace_id.0 == 0 {
+        unique
+    } else {
+        record.trace_id.0
+    };
+    let id = fingerprint(&[&unique.to_le_bytes()]);
+    Span {
+        trace_id: TraceId(trace_id.max(1)),
+        span_id: SpanId(id.max(1)),
+        parent_span_id: span_id_of(record.span_id),
+        name,
+        kind: SpanKind::Manual,
+        start: time(record.time_unix_nano),
+        duration_us: 0,
+        on_main_thread: known.thread.as_str() == "main",
+        status: if is_error {
+            SpanStatus::Error
+        } else {
+            SpanStatus::Unset
+        },
+        network: known.network(),
+        uptime_ms: 0,
+        attributes: known.attributes(scope, sender),
+        page: known.page,
+        thread: known.thread,
+        code: known.code,
+        events: Vec::new(),
+        sample_rate: 1.,
+    }
+}
+
+/// The range of a severity number.
+fn severity(number: u64) -> &'static str {
+    match number {
+        1..=4 => "trace",
+        5..=8 => "debug",
+        9..=12 => "info",
+        13..=16 => "warn",
+        17..=20 => "error",
+        21..=24 => "fatal",
+        _ => "unspecified",
+    }
+}

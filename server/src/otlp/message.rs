@@ -1,0 +1,219 @@
+//! Reads the messages of OTLP from protobuf and from JSON into the same types.
+//!
+//! A message is declared once by [`message!`], with the numbers and names of its fields. Texts borrow from the body. Long lists are not
+//! decoded with their message: their items stay [`Raw`] until they are needed, so one item at a time takes memory, and a malformed item
+//! costs that item only.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use unjank_protocol::{AtMost, Text};
+
+use super::Unreadable;
+use super::wire::{Fields, Value};
+
+/// A message of OTLP.
+pub(super) trait Message<'a>: Default + Deserialize<'a> {
+    /// Reads a field from protobuf. An unknown field is ignored, and one of a wrong type is an error.
+    fn field(&mut self, number: u32, value: Value<'a>) -> Result<(), Unreadable>;
+
+    /// Reads all fields. Protobuf says that a message that occurs twice is one message with the fields of both.
+    fn merge(&mut self, message: &'a [u8]) -> Result<(), Unreadable> {
+        for field in Fields::new(message) {
+            let (number, value) = field?;
+            self.field(number, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// The type of a field.
+pub(super) trait Field<'a> {
+    fn read(&mut self, value: Value<'a>) -> Result<(), Unreadable>;
+}
+
+/// Declares a message, which may borrow from the body. Each field has its number in protobuf and the type that reads it; JSON has its name
+/// in lower camel case.
+macro_rules! message {
+    ($(#[$doc:meta])* $name:ident<'a> { $($(#[$field_doc:meta])* $number:literal $field:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Default, serde::Deserialize)]
+        #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+        pub(in crate::otlp) struct $name<'a> {
+            $($(#[$field_doc])* pub(in crate::otlp) $field: $type,)*
+        }
+
+        $crate::otlp::message::message!(@read $name<'a> { $($number $field,)* });
+    };
+    ($(#[$doc:meta])* $name:ident { $($number:literal $field:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Default, serde::Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        pub(in crate::otlp) struct $name {
+            $(pub(in crate::otlp) $field: $type,)*
+        }
+
+        $crate::otlp::message::message!(@read $name { $($number $field,)* });
+    };
+    (@read $name:ty { $($number:literal $field:ident,)* }) => {
+        impl<'a> $crate::otlp::message::Message<'a> for $name {
+            fn field(
+                &mut self,
+                number: u32,
+                value: $crate::otlp::wire::Value<'a>,
+            ) -> Result<(), $crate::otlp::Unreadable> {
+                match number {
+                    $($number => $crate::otlp::message::Field::read(&mut self.$field, value),)*
+                    _ => Ok(()),
+                }
+            }
+        }
+    };
+}
+pub(super) use message;
+
+/// An item of a list that is not decoded yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Raw<'a> {
+    Proto(&'a [u8]),
+    Json(&'a RawValue),
+}
+
+impl<'a> Raw<'a> {
+    pub(super) fn decode<M: Message<'a>>(self) -> Result<M, Unreadable> {
+        match self {
+            Self::Proto(bytes) => {
+                let mut message = M::default();
+                message.merge(bytes)?;
+                Ok(message)
+            }
+            Self::Json(text) => {
+                serde_json::from_str(text.get()).map_err(|error| Unreadable::json(&error))
+            }
+        }
+    }
+}
+
+/// A list of messages that are decoded one by one. It never holds more than [`Self::MOST`] + 1 items, however many are sent.
+#[derive(Debug, Default)]
+pub(super) struct List<'a>(Vec<Raw<'a>>);
+
+impl<'a> List<'a> {
+    /// A request with more events than that is refused in any case.
+    const MOST: usize = 10_000;
+
+    pub(super) fn items(self) -> Result<Vec<Raw<'a>>, Unreadable> {
+        if self.0.len() > Self::MOST {
+            let what = "items in one list";
+            return Err(Unreadable::TooMany {
+                what,
+                limit: Self::MOST,
+            });
+        }
+        Ok(self.0)
+    }
+}
+
+impl<'a> Field<'a> for List<'a> {
+    fn read(&mut self, value: Value<'a>) -> Result<(), Unreadable> {
+        let item = Raw::Proto(bytes(value)?);
+        if self.0.len() <= Self::MOST {
+            self.0.push(item);
+        }
+        Ok(())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for List<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let items = AtMost::<&'de RawValue, 10_000>::deserialize(deserializer)?.0;
+        Ok(Self(items.into_iter().map(Raw::Json).collect()))
+    }
+}
+
+/// A list that is decoded with its message. Items after the first [`Self::MOST`] are skipped, and take no memory.
+#[derive(Debug)]
+pub(super) struct Short<T>(pub(super) Vec<T>);
+
+impl<T> Short<T> {
+    /// One more than an event may have, so that the cut is noticed.
+    const MOST: usize = 65;
+}
+
+impl<T> Default for Short<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'a, T: Message<'a>> Field<'a> for Short<T> {
+    fn read(&mut self, value: Value<'a>) -> Result<(), Unreadable> {
+        let bytes = bytes(value)?;
+        if self.0.len() < Self::MOST {
+            self.0.push(Raw::Proto(bytes).decode()?);
+        }
+        Ok(())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Short<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        AtMost::<T, 64>::deserialize(deserializer).map(|list| Self(list.0))
+    }
+}
+
+/// A message inside another one.
+#[derive(Debug, Default)]
+pub(super) struct Inner<T>(pub(super) T);
+
+impl<'a, T: Message<'a>> Field<'a> for Inner<T> {
+    fn read(&mut self, value: Value<'a>) -> Result<(), Unreadable> {
+        self.0.merge(bytes(value)?)
+    }
+}
+
+impl<'de, T: Default + Deserialize<'de>> Deserialize<'de> for Inner<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer)
+            .map(|message: Option<T>| Self(message.unwrap_or_default()))
+    }
+}
+
+/// One of several possible messages, decoded once it is known which one is there.
+impl<'a> Field<'a> for Option<Raw<'a>> {
+    fn read(&mut self, value: Value<'a>) -> Result<(), Unreadable> {
+        *self = Some(Raw::Proto(bytes(value)?));
+        Ok(())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer).map(Self::Json)
+    }
+}
+
+impl<'a> Field<'a> for Text<'a> {
+    fn read(&mut self, value: Value<'a>) -> Result<(), Unreadable> {
+        *self = text(bytes(value)?);
+        Ok(())
+    }
+}
+
+/// Protobuf demands UTF-8. A bad byte costs a character, not the event.
+pub(super) fn text(bytes: &[u8]) -> Text<'_> {
+    match String::from_utf8_lossy(bytes) {
+        std::borrow::Cow::Borrowed(text) => text.into(),
+        std::borrow::Cow::Owned(text) => text.into(),
+    }
+}
+
+pub(super) fn bytes(value: Value<'_>) -> Result<&[u8], Unreadable> {
+    match value {
+        Value::Bytes(bytes) => Ok(bytes),
+        _ => Err(wrong_type()),
+    }
+}
+
+pub(super) fn wrong_type() -> Unreadable {
+    Unreadable::proto("a field has the wrong type")
+}

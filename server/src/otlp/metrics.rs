@@ -1,0 +1,332 @@
+//! Data points of OTLP as metrics.
+//!
+//! A gauge and a sum are one value each. A histogram is one value per bucket with the number of its measurements, so percentiles are those
+//! of the measurements, within the width of a bucket. A cumulative histogram repeats all measurements since the start with each report;
+//! its percentiles would be those of the past, so it is refused with what to set instead.
+
+use unjank_protocol::{Attributes, Metric, Text};
+
+use super::attributes::Known;
+use super::distribution::{Bucket, explicit, exponential, fitted};
+use super::message::{Inner, List, Raw, Short, message};
+use super::number::{Double, DoubleList, Enum, Fixed, FixedList, Signed, SignedFixed, WholeList};
+use super::resource::{Scope, Sender};
+use super::spans::time;
+use super::value::KeyValue;
+use super::{Event, Found, Reject};
+
+message! {
+    OtlpMetric<'a> {
+        1 name: Text<'a>,
+        3 unit: Text<'a>,
+        5 gauge: Option<Raw<'a>>,
+        7 sum: Option<Raw<'a>>,
+        9 histogram: Option<Raw<'a>>,
+        10 exponential_histogram: Option<Raw<'a>>,
+        11 summary: Option<Raw<'a>>,
+    }
+}
+
+message! {
+    /// `Gauge`, `Sum`, `Histogram`, `ExponentialHistogram` or `Summary`.
+    Points<'a> {
+        1 data_points: List<'a>,
+        2 aggregation_temporality: Enum,
+    }
+}
+
+message! {
+    NumberPoint<'a> {
+        3 time_unix_nano: Fixed,
+        4 as_double: Option<Double>,
+        6 as_int: Option<SignedFixed>,
+        7 attributes: Short<KeyValue<'a>>,
+    }
+}
+
+message! {
+    HistogramPoint<'a> {
+        3 time_unix_nano: Fixed,
+        4 count: Fixed,
+        5 sum: Option<Double>,
+        6 bucket_counts: FixedList,
+        7 explicit_bounds: DoubleList,
+        9 attributes: Short<KeyValue<'a>>,
+        11 min: Option<Double>,
+        12 max: Option<Double>,
+    }
+}
+
+message! {
+    ExponentialPoint<'a> {
+        1 attributes: Short<KeyValue<'a>>,
+        3 time_unix_nano: Fixed,
+        4 count: Fixed,
+        5 sum: Option<Double>,
+        6 scale: Signed,
+        7 zero_count: Fixed,
+        8 positive: Inner<Buckets>,
+        9 negative: Inner<Buckets>,
+        12 min: Option<Double>,
+        13 max: Option<Double>,
+    }
+}
+
+message! {
+    Buckets {
+        1 offset: Signed,
+        2 bucket_counts: WholeList,
+    }
+}
+
+message! {
+    SummaryPoint<'a> {
+        3 time_unix_nano: Fixed,
+        4 count: Fixed,
+        5 sum: Double,
+        6 quantile_values: Short<Quantile>,
+        7 attributes: Short<KeyValue<'a>>,
+    }
+}
+
+message! {
+    Quantile {
+        1 quantile: Double,
+        2 value: Double,
+    }
+}
+
+const CUMULATIVE: u64 = 2;
+
+/// The samples of a metric. If there are more than `most`, some of the others are missing.
+pub(super) fn points<'a>(
+    item: Raw<'a>,
+    scope: &Scope<'a>,
+    sender: &Sender<'a>,
+    most: usize,
+) -> Vec<Result<Found<'a>, Reject>> {
+    match samples(item, scope, sender, most) {
+        Ok(found) => found,
+        Err(reject) => vec![Err(reject)],
+    }
+}
+
+fn samples<'a>(
+    item: Raw<'a>,
+    scope: &Scope<'a>,
+    sender: &Sender<'a>,
+    most: usize,
+) -> Result<Vec<Result<Found<'a>, Reject>>, Reject> {
+    let metric: OtlpMetric<'a> = item.decode()?;
+    let all = [
+        (metric.gauge, Data::Number),
+        (metric.sum, Data::Number),
+        (metric.histogram, Data::Histogram),
+        (metric.exponential_histogram, Data::Exponential),
+        (metric.summary, Data::Summary),
+    ];
+    let Some((raw, data)) = all.into_iter().find_map(|(raw, data)| Some((raw?, data))) else {
+        return Ok(Vec::new());
+    };
+    let points: Points<'a> = raw.decode()?;
+    let is_distribution = matches!(data, Data::Histogram | Data::Exponential);
+    let is_cumulative = is_distribution && points.aggregation_temporality.0 == CUMULATIVE;
+    let mut found = Vec::new();
+    for point in points.data_points.items()? {
+        if found.len() > most {
+            break;
+        }
+        if is_cumulative {
+            found.push(Err(cumulative(&metric.name)));
+            continue;
+        }
+        match data.samples(point) {
+            Ok((attributes, samples)) => {
+                let mut known = Known::new(attributes);
+                if !metric.unit.is_empty() {
+                    known.others.push(("unit".into(), metric.unit.clone()));
+                }
+                let event = Metric {
+                    name: metric.name.clone(),
+                    time: time(samples.time),
+                    value: 0.,
+                    min: None,
+                    max: None,
+                    count: None,
+                    network: known.network(),
+                    uptime_ms: 0,
+                    attributes: known.attributes(scope, sender),
+                    page: known.page,
+                    sample_rate: 1.,
+                };
+                found.extend(samples.values.into_iter().map(|sample| {
+                    let event = sample.of(&event);
+                    Ok(Found {
+                        event: Event::Metric(Box::new(event)),
+                        session_id: known.session_id,
+                        user_id: known.user_id.clone(),
+                    })
+                }));
+            }
+            Err(reject) => found.push(Err(reject)),
+        }
+    }
+    Ok(found)
+}
+
+fn cumulative(name: &str) -> Reject {
+    let name: String = name.chars().take(100).collect();
+    Reject {
+        code: "cumulative_histogram",
+        detail: format!(
+            "the histogram `{name}` is cumulative: set OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=delta in the app"
+        ),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Data {
+    Number,
+    Histogram,
+    Exponential,
+    Summary,
+}
+
+struct Samples {
+    time: Fixed,
+    values: Vec<Sample>,
+}
+
+/// A value that stands for `count` measurements.
+struct Sample {
+    value: f64,
+    range: Option<(f64, f64)>,
+    count: u64,
+    /// The share of measurements below the value, as summaries have it.
+    quantile: Option<f64>,
+}
+
+impl Sample {
+    fn of<'a>(&self, event: &Metric<'a>) -> Metric<'a> {
+        let mut event = event.clone();
+        event.value = self.value;
+        if let Some((min, max)) = self.range {
+            (event.min, event.max) = (Some(min), Some(max));
+        }
+        event.count = Some(self.count);
+        if let Some(quantile) = self.quantile {
+            let Attributes(attributes) = &mut event.attributes;
+            attributes.insert(0, ("quantile".into(), quantile.to_string().into()));
+        }
+        event
+    }
+}
+
+impl Data {
+    fn samples(self, raw: Raw<'_>) -> Result<(Short<KeyValue<'_>>, Samples), Reject> {
+        let one = |value| Sample {
+            value,
+            range: None,
+            count: 1,
+            quantile: None,
+        };
+        match self {
+            Self::Number => {
+                let point: NumberPoint<'_> = raw.decode()?;
+                #[expect(
+                    clippy::cast_precision_loss,
+                    reason = "metrics are floating-point numbers"
+                )]
+                let whole = point.as_int.map(|number| number.0 as f64);
+                let value = point.as_double.map(|number| number.0).or(whole);
+                let values = value.map(one).into_iter().collect();
+                let time = point.time_unix_nano;
+                Ok((point.attributes, Samples { time, values }))
+            }
+            Self::Histogram => {
+                let point: HistogramPoint<'_> = raw.decode()?;
+                let (min, max) = (point.min.map(|one| one.0), point.max.map(|one| one.0));
+                let sum = point.sum.map(|one| one.0);
+                let (bounds, counts) = (&point.explicit_bounds.0, &point.bucket_counts.0);
+                let buckets = if counts.is_empty() && bounds.is_empty() {
+                    Vec::new()
+                } else {
+                    explicit(bounds, counts, min, max).ok_or_else(buckets_do_not_match)?
+                };
+                let values = spread(&buckets, sum, point.count.0);
+                let time = point.time_unix_nano;
+                Ok((point.attributes, Samples { time, values }))
+            }
+            Self::Exponential => {
+                let point: ExponentialPoint<'_> = raw.decode()?;
+                let of = |buckets: &Buckets, sign| {
+                    exponential(
+                        point.scale.0,
+                        buckets.offset.0,
+                        &buckets.bucket_counts.0,
+                        sign,
+                    )
+                };
+                let mut buckets = of(&point.negative.0, -1.);
+                buckets.extend((point.zero_count.0 > 0).then_some(Bucket {
+                    low: 0.,
+                    high: 0.,
+                    count: point.zero_count.0,
+                }));
+                buckets.extend(of(&point.positive.0, 1.));
+                for bucket in &mut buckets {
+                    let min = point.min.map_or(bucket.low, |one| one.0);
+                    let max = point.max.map_or(bucket.high, |one| one.0);
+                    bucket.low = bucket.low.max(min.min(bucket.high));
+                    bucket.high = bucket.high.min(max.max(bucket.low));
+                }
+                let values = spread(&buckets, point.sum.map(|one| one.0), point.count.0);
+                let time = point.time_unix_nano;
+                Ok((point.attributes, Samples { time, values }))
+            }
+            Self::Summary => {
+                let point: SummaryPoint<'_> = raw.decode()?;
+                let values = point.quantile_values.0.iter().map(|pair| Sample {
+                    quantile: Some(pair.quantile.0),
+                    ..one(pair.value.0)
+                });
+                let values = values.collect();
+                let time = point.time_unix_nano;
+                Ok((point.attributes, Samples { time, values }))
+            }
+        }
+    }
+}
+
+/// A value for each bucket, or one for all if there are no buckets.
+fn spread(buckets: &[Bucket], sum: Option<f64>, count: u64) -> Vec<Sample> {
+    if buckets.is_empty() {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a mean of so many values is not exact"
+        )]
+        let mean = sum.filter(|_| count > 0).map(|sum| sum / count as f64);
+        let sample = mean.map(|value| Sample {
+            value,
+            range: None,
+            count,
+            quantile: None,
+        });
+        return sample.into_iter().collect();
+    }
+    let values = fitted(buckets, sum).into_iter().zip(buckets);
+    let samples = values.map(|((value, count), bucket)| Sample {
+        value,
+        range: Some((bucket.low, bucket.high)),
+        count,
+        quantile: None,
+    });
+    samples.collect()
+}
+
+fn buckets_do_not_match() -> Reject {
+    Reject {
+        code: "invalid_event",
+        detail: "a histogram has one bucket more than bounds, and its bounds go up".to_owned(),
+    }
+}

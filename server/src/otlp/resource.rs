@@ -1,0 +1,127 @@
+//! The resource of OTLP: app, device, install and session. Names are those of the semantic conventions 1.44 (resources `service`,
+//! `telemetry`, `os`, `device`, `app`, `browser`, `deployment`), and the older ones in use.
+
+use sha2::{Digest, Sha256};
+use unjank_protocol::{Resource, Text};
+use uuid::Uuid;
+
+use super::message::{Inner, Short, message};
+use super::value::KeyValue;
+
+message! {
+    /// What reports.
+    OtlpResource<'a> {
+        1 attributes: Short<KeyValue<'a>>,
+    }
+}
+
+message! {
+    /// The library that made spans, logs or metrics.
+    Scope<'a> {
+        1 name: Text<'a>,
+        2 version: Text<'a>,
+        3 attributes: Short<KeyValue<'a>>,
+    }
+}
+
+/// A resource as the batches have it.
+#[derive(Clone, Default)]
+pub(super) struct Sender<'a> {
+    pub(super) resource: Resource<'a>,
+    pub(super) session_id: Uuid,
+    /// The attributes for which a batch has no field. Each event gets them.
+    pub(super) others: Vec<(Text<'a>, Text<'a>)>,
+}
+
+impl<'a> Sender<'a> {
+    pub(super) fn new(Inner(resource): Inner<OtlpResource<'a>>) -> Self {
+        let mut sender = Self::default();
+        let own = &mut sender.resource;
+        let mut install = [Text::default(), Text::default(), Text::default()];
+        let (mut language, mut distribution) = (Text::default(), None);
+        let (mut os_type, mut model_id, mut platform) =
+            (Text::default(), Text::default(), Text::default());
+        let mut digest = Sha256::new();
+        for KeyValue { key, value } in resource.attributes.0 {
+            let value = value.0;
+            digest.update(key.as_bytes());
+            digest.update(value.as_bytes());
+            match key.as_str() {
+                "service.name" => own.app_id = value,
+                "service.version" => own.app_version = value,
+                "app.build_id" => match value.parse() {
+                    Ok(build) => own.build = build,
+                    Err(_) => sender.others.push((key, value)),
+                },
+                "deployment.environment.name" | "deployment.environment" => match mode(&value) {
+                    Some(mode) => own.mode = mode.into(),
+                    None => sender.others.push((key, value)),
+                },
+                "os.name" => own.os_name = value,
+                "os.type" => os_type = value,
+                "os.version" => own.os_version = value,
+                "device.model.name" => own.device_model = value,
+                "device.model.identifier" => model_id = value,
+                "device.manufacturer" => own.device_manufacturer = value,
+                "browser.language" => own.locale = value,
+                "browser.platform" => platform = value,
+                "app.installation.id" => install[0] = value,
+                "device.id" => install[1] = value,
+                "service.instance.id" => install[2] = value,
+                "user.id" | "enduser.id" => own.user_id = value,
+                "session.id" => sender.session_id = id(&value),
+                "telemetry.sdk.name" => own.sdk_name = value,
+                "telemetry.sdk.language" => language = value,
+                "telemetry.sdk.version" => own.sdk_version = value,
+                "telemetry.distro.name" => distribution = Some(value),
+                _ => sender.others.push((key, value)),
+            }
+        }
+        if own.app_id.is_empty() {
+            // The name that the specification gives to a service without one.
+            own.app_id = "unknown_service".into();
+        }
+        if own.device_model.is_empty() {
+            own.device_model = model_id;
+        }
+        for other in [os_type, platform] {
+            if own.os_name.is_empty() {
+                own.os_name = other;
+            }
+        }
+        own.sdk_name = match distribution {
+            Some(name) => name,
+            None if language.is_empty() => std::mem::take(&mut own.sdk_name),
+            None => format!("{}-{language}", own.sdk_name).into(),
+        };
+        own.install_id = match install.iter().find(|text| !text.is_empty()) {
+            Some(text) => id(text),
+            None => uuid_of(&digest.finalize()),
+        };
+        sender
+    }
+}
+
+/// What an app runs for, by the names that people use for environments.
+fn mode(environment: &str) -> Option<&'static str> {
+    match environment.to_ascii_lowercase().as_str() {
+        "production" | "prod" => Some("production"),
+        "test" | "testing" | "staging" => Some("test"),
+        "development" | "dev" => Some("development"),
+        _ => None,
+    }
+}
+
+/// An id as a UUID. OpenTelemetry has ids of any text; those that are no UUID are hashed.
+pub(super) fn id(text: &str) -> Uuid {
+    if text.is_empty() {
+        return Uuid::nil();
+    }
+    Uuid::try_parse(text).unwrap_or_else(|_| uuid_of(&Sha256::digest(text)))
+}
+
+/// A UUID of version 8, whose bits are those of a hash.
+pub(super) fn uuid_of(hash: &[u8]) -> Uuid {
+    let first = hash.first_chunk().copied().unwrap_or_default();
+    uuid::Builder::from_custom_bytes(first).into_uuid()
+}

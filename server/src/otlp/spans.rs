@@ -1,0 +1,178 @@
+//! Spans of OTLP. Every span becomes a span; its scope, kind, links and status become attributes, with the names that the specification
+//! has for formats without them (*Mapping to non-OTLP formats*).
+
+use unjank_protocol::{Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId};
+
+use super::attributes::Known;
+use super::message::{Inner, Raw, Short, message};
+use super::number::{Enum, Fixed, Id};
+use super::resource::{Scope, Sender};
+use super::value::KeyValue;
+use super::{Event, Found, Reject};
+
+message! {
+    OtlpSpan<'a> {
+        1 trace_id: Id<16>,
+        2 span_id: Id<8>,
+        3 trace_state: Text<'a>,
+        4 parent_span_id: Id<8>,
+        5 name: Text<'a>,
+        6 kind: Enum,
+        7 start_time_unix_nano: Fixed,
+        8 end_time_unix_nano: Fixed,
+        9 attributes: Short<KeyValue<'a>>,
+        11 events: Short<OtlpEvent<'a>>,
+        13 links: Short<Link<'a>>,
+        15 status: Inner<Status<'a>>,
+    }
+}
+
+message! {
+    OtlpEvent<'a> {
+        1 time_unix_nano: Fixed,
+        2 name: Text<'a>,
+        3 attributes: Short<KeyValue<'a>>,
+    }
+}
+
+message! {
+    Link<'a> {
+        1 trace_id: Id<16>,
+        2 span_id: Id<8>,
+        3 trace_state: Text<'a>,
+    }
+}
+
+message! {
+    Status<'a> {
+        2 message: Text<'a>,
+        3 code: Enum,
+    }
+}
+
+const CLIENT: u64 = 3;
+
+pub(super) fn span<'a>(
+    item: Raw<'a>,
+    scope: &Scope<'a>,
+    sender: &Sender<'a>,
+) -> Result<Found<'a>, Reject> {
+    let span: OtlpSpan<'a> = item.decode()?;
+    let (trace_id, span_id) = ids(span.trace_id, span.span_id)?;
+    let mut known = Known::new(span.attributes);
+    known.keep_exception();
+    let kind = match span.kind.0 {
+        2 => "server",
+        CLIENT => "client",
+        4 => "producer",
+        5 => "consumer",
+        _ => "",
+    };
+    let Status { message, code } = span.status.0;
+    let links = links(&span.links.0);
+    let named = [
+        ("span.kind", kind.into()),
+        ("otel.status_description", message),
+        ("otel.links", links),
+    ];
+    for (name, value) in named.into_iter().filter(|(_, value)| !value.is_empty()) {
+        known.others.push((name.into(), value));
+    }
+    let is_request = known.is_request && span.kind.0 == CLIENT;
+    let start = time(span.start_time_unix_nano);
+    let event = Span {
+        trace_id,
+        span_id,
+        parent_span_id: span_id_of(span.parent_span_id),
+        name: span.name,
+        kind: if is_request {
+            SpanKind::Network
+        } else {
+            SpanKind::Manual
+        },
+        start,
+        duration_us: time(span.end_time_unix_nano).micros_since(start),
+        on_main_thread: known.thread.as_str() == "main",
+        status: match code.0 {
+            1 => SpanStatus::Ok,
+            2 => SpanStatus::Error,
+            _ => SpanStatus::Unset,
+        },
+        network: known.network(),
+        uptime_ms: 0,
+        attributes: known.attributes(scope, sender),
+        page: known.page,
+        thread: known.thread,
+        code: known.code,
+        events: span.events.0.into_iter().map(log_entry).collect(),
+        sample_rate: sample_rate(&span.trace_state),
+    };
+    Ok(Found {
+        event: Event::Span(Box::new(event)),
+        session_id: known.session_id,
+        user_id: known.user_id,
+    })
+}
+
+/// Nanoseconds since the epoch as a time, which has microseconds.
+pub(super) fn time(Fixed(nanos): Fixed) -> Timestamp {
+    Timestamp::from_micros(i64::try_from(nanos / 1_000).unwrap_or(i64::MAX))
+}
+
+fn ids(trace_id: Id<16>, span_id: Id<8>) -> Result<(TraceId, SpanId), Reject> {
+    let missing = |name| Reject {
+        code: "invalid_event",
+        detail: format!("`{name}` is missing, zero or of the wrong length"),
+    };
+    if trace_id.0 == 0 {
+        return Err(missing("trace_id"));
+    }
+    let span_id = span_id_of(span_id).ok_or_else(|| missing("span_id"))?;
+    Ok((TraceId(trace_id.0), span_id))
+}
+
+pub(super) fn span_id_of(Id(id): Id<8>) -> Option<SpanId> {
+    u64::try_from(id).ok().filter(|id| *id != 0).map(SpanId)
+}
+
+/// The log entry of a span has a text only, so the attributes are part of it: `exception exception.type=IOException`.
+fn log_entry(event: OtlpEvent<'_>) -> SpanEvent<'_> {
+    let mut name = event.name;
+    if !event.attributes.0.is_empty() {
+        let mut text = name.as_str().to_owned();
+        for KeyValue { key, value } in &event.attributes.0 {
+            text.extend([" ", key, "=", &value.0]);
+        }
+        name = text.into();
+    }
+    SpanEvent {
+        time: time(event.time_unix_nano),
+        name,
+    }
+}
+
+/// Links as `<trace id>-<span id>`, separated by blanks.
+fn links(links: &[Link<'_>]) -> Text<'static> {
+    let links = links.iter().filter(|link| link.trace_id.0 != 0);
+    let texts = links.map(|link| format!("{:032x}-{:016x}", link.trace_id.0, link.span_id.0));
+    texts.collect::<Vec<_>>().join(" ").into()
+}
+
+/// The sample rate that the samplers of OpenTelemetry write into the trace state: `ot=th:c` means that traces whose random number is
+/// below 0xc0000000000000 of 2⁵⁶ were dropped, so a quarter was kept (*Probability Sampling*).
+fn sample_rate(trace_state: &str) -> f64 {
+    let mut members = trace_state.split(',').map(str::trim);
+    let parts = members.find_map(|member| member.strip_prefix("ot="));
+    let threshold =
+        parts.and_then(|parts| parts.split(';').find_map(|part| part.strip_prefix("th:")));
+    let Some(digits) = threshold.filter(|digits| (1..=14).contains(&digits.len())) else {
+        return 1.;
+    };
+    let Ok(threshold) = u64::from_str_radix(&format!("{digits:0<14}"), 16) else {
+        return 1.;
+    };
+    const ALL: u64 = 1 << 56;
+    #[expect(clippy::cast_precision_loss, reason = "a rate of 56 bits has 53")]
+    let rate = ALL.saturating_sub(threshold) as f64 / ALL as f64;
+    rate
+}

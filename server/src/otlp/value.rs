@@ -1,0 +1,167 @@
+//! Attributes of OTLP. Since version 1.9 of the specification, any attribute may have a value of any type; each is kept as text.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value as Json};
+use unjank_protocol::{Limits, Text};
+
+use super::Unreadable;
+use super::message::{Field, Raw, bytes, message, text, wrong_type};
+use super::wire::{Fields, Value};
+
+message! {
+    /// A name and a value.
+    KeyValue<'a> {
+        1 key: Text<'a>,
+        2 value: Any<'a>,
+    }
+}
+
+/// A value of any type as text: numbers and booleans as JSON writes them, bytes in Base64, lists and maps as JSON.
+#[derive(Debug, Default)]
+pub(super) struct Any<'a>(pub(super) Text<'a>);
+
+/// Values may contain values. Deeper ones are refused.
+const DEPTH: u32 = 32;
+
+impl<'a> Field<'a> for Any<'a> {
+    fn read(&mut self, value: Value<'a>) -> Result<(), Unreadable> {
+        for field in Fields::new(bytes(value)?) {
+            let (number, value) = field?;
+            self.0 = match (number, value) {
+                (1, Value::Bytes(bytes)) => text(bytes),
+                (1..=7, value) => plain(&json_of_field(number, value, DEPTH)?),
+                _ => continue,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// The text of a value of JSON, without the quotes of a text.
+fn plain(value: &Json) -> Text<'static> {
+    match value {
+        Json::String(text) => text.clone().into(),
+        Json::Null => Text::default(),
+        other => {
+            // Attributes of a resource are copied for each event.
+            let mut text = Text::from(other.to_string());
+            text.truncate(Limits::default().string_bytes);
+            text
+        }
+    }
+}
+
+/// The value that a field of `AnyValue` has.
+fn json_of_field(number: u32, value: Value<'_>, depth: u32) -> Result<Json, Unreadable> {
+    let depth = depth
+        .checked_sub(1)
+        .ok_or_else(|| Unreadable::proto("values are nested too deeply"))?;
+    Ok(match (number, value) {
+        (1, Value::Bytes(bytes)) => text(bytes).as_str().into(),
+        (2, Value::Varint(flag)) => (flag != 0).into(),
+        (3, Value::Varint(number)) => number.cast_signed().into(),
+        (4, Value::Fixed64(bits)) => float(f64::from_bits(bits)),
+        (5, Value::Bytes(list)) => {
+            let items = Fields::new(list).map(|item| json(bytes(item?.1)?, depth));
+            Json::Array(items.collect::<Result<_, _>>()?)
+        }
+        (6, Value::Bytes(list)) => {
+            let pairs = Fields::new(list).map(|pair| pair_of(bytes(pair?.1)?, depth));
+            Json::Object(pairs.collect::<Result<_, _>>()?)
+        }
+        (7, Value::Bytes(bytes)) => BASE64_STANDARD.encode(bytes).into(),
+        (1..=7, _) => return Err(wrong_type()),
+        _ => Json::Null,
+    })
+}
+
+fn json(message: &[u8], depth: u32) -> Result<Json, Unreadable> {
+    let mut found = Json::Null;
+    for field in Fields::new(message) {
+        let (number, value) = field?;
+        if (1..=7).contains(&number) {
+            found = json_of_field(number, value, depth)?;
+        }
+    }
+    Ok(found)
+}
+
+fn pair_of(message: &[u8], depth: u32) -> Result<(String, Json), Unreadable> {
+    let (mut key, mut value) = (String::new(), Json::Null);
+    for field in Fields::new(message) {
+        match field? {
+            (1, of_key) => key = text(bytes(of_key)?).as_str().to_owned(),
+            (2, of_value) => value = json(bytes(of_value)?, depth)?,
+            _ => {}
+        }
+    }
+    Ok((key, value))
+}
+
+/// JSON has no number for infinity and `NaN`, so they become text.
+fn float(number: f64) -> Json {
+    serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Json::Number)
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Any<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// Texts are most of the values, and need no copy.
+        #[derive(Deserialize)]
+        struct OfText<'a> {
+            #[serde(borrow, rename = "stringValue")]
+            value: Text<'a>,
+        }
+        let Some(Raw::Json(raw)) = Option::<Raw<'de>>::deserialize(deserializer)? else {
+            return Ok(Self::default());
+        };
+        if let Ok(OfText { value }) = serde_json::from_str(raw.get()) {
+            return Ok(Self(value));
+        }
+        let value = serde_json::from_str(raw.get()).map_err(serde::de::Error::custom)?;
+        Ok(Self(plain(&unwrapped(value))))
+    }
+}
+
+/// Takes the wrapping with types from a value of JSON: `{"arrayValue": {"values": [{"intValue": "1"}]}}` is `[1]`.
+fn unwrapped(value: Json) -> Json {
+    let Json::Object(object) = value else {
+        return Json::Null;
+    };
+    let Some((name, value)) = object.into_iter().find(|(_, value)| !value.is_null()) else {
+        return Json::Null;
+    };
+    match (name.as_str(), value) {
+        ("intValue", Json::String(text)) => {
+            text.parse::<i64>().map_or(Json::String(text), Json::from)
+        }
+        ("arrayValue", list) => values(list).map(unwrapped).collect(),
+        ("kvlistValue", list) => Json::Object(
+            values(list)
+                .filter_map(unwrapped_pair)
+                .collect::<Map<_, _>>(),
+        ),
+        (_, value) => value,
+    }
+}
+
+fn values(list: Json) -> impl Iterator<Item = Json> {
+    let list = match list {
+        Json::Object(mut object) => object.remove("values"),
+        _ => None,
+    };
+    let list = match list {
+        Some(Json::Array(items)) => items,
+        _ => Vec::new(),
+    };
+    list.into_iter()
+}
+
+fn unwrapped_pair(pair: Json) -> Option<(String, Json)> {
+    let Json::Object(mut pair) = pair else {
+        return None;
+    };
+    let key = pair.remove("key")?.as_str()?.to_owned();
+    Some((key, unwrapped(pair.remove("value").unwrap_or_default())))
+}
