@@ -184,6 +184,13 @@ async function it_is_acknowledged_and_the_acknowledgement_is_undone(reader, stat
   await page.reload();
   await acknowledged.getByText(state.demo.email).waitFor();
   await reader.look('alerts-acknowledged');
+  // Elsewhere, it no longer looks like one that needs attention.
+  await open(reader, '/', 'Overview');
+  const banner = page.getByRole('region', { name: 'Firing incidents' }).getByRole('listitem');
+  const handled = banner.filter({ hasText: `acknowledged by ${state.demo.email}` });
+  await handled.filter({ hasText: 'checkout' }).waitFor();
+  check((await handled.locator('.badge.bad, .badge.warn').count()) === 0, 'an acknowledged incident is coloured');
+  await open(reader, state.incident, RULE);
   await acknowledged.getByRole('button', { name: 'Undo acknowledgement' }).click();
   await acknowledged.getByText('Not yet').waitFor();
   check(await button.isEnabled(), 'the acknowledgement was not withdrawn');
