@@ -1,15 +1,14 @@
 // Formats the numbers of an incident as text, for its page and for Markdown. Pure.
 
 import { measureName } from '../format/measure_names';
-import { dateTime, format, fromMicros } from '../format/units';
+import { dateTime, fromMicros } from '../format/units';
+import { signed as signedChange } from '../versions/change';
 import type { Evidence, Incident } from './around';
 import { dimension, filterText, noun, sentence, type About } from './sentence';
 
-/** A change with its sign. */
+/** A change with its sign, or a dash if it is unknown. */
 export function signed(part: number | null | undefined): string {
-  if (part === null || part === undefined) return '–';
-  const sign = part > 0 ? '+' : part < 0 ? '−' : '±';
-  return sign + format(Math.abs(part), 'share');
+  return part === null || part === undefined ? '–' : signedChange(part);
 }
 
 /** `80 and 90 installs, corrected for 12 groups`. */
