@@ -11,9 +11,11 @@ export function signed(part: number | null | undefined): string {
   return part === null || part === undefined ? '–' : signedChange(part);
 }
 
-/** `80 and 90 installs, corrected for 12 groups`. */
+/** `tested on the values of 80 and 90 installs, corrected for 12 groups`. */
 export function testedOn({ numbers }: Evidence): string {
-  const installs = numbers.installs ? `${numbers.installs[0]} and ${numbers.installs[1]} installs, ` : '';
+  const installs = numbers.installs
+    ? `tested on the values of ${numbers.installs[0]} and ${numbers.installs[1]} installs, `
+    : '';
   return `${installs}corrected for ${numbers.groups ?? 1} ${numbers.groups === 1 ? 'group' : 'groups'}`;
 }
 
