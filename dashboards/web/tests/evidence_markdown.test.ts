@@ -114,7 +114,9 @@ describe('an incident as Markdown', () => {
     expect(text).toContain('- **p95 in 4.12.0:** 523 ms (1,234 samples)');
     expect(text).toContain('- **p95 in 4.11.0:** 410 ms (2,345 samples)');
     expect(text).toContain('- **Change:** +28 %, +25 % between like devices');
-    expect(text).toContain('- **Significance (p):** \\< 0.001, tested on the values of 80 and 90 installs, corrected for 12 groups');
+    expect(text).toContain(
+      '- **Significance (p):** \\< 0.001, tested on the values of 80 and 90 installs, corrected for 12 groups',
+    );
     expect(text).toMatch(/- \*\*Period:\*\* .*1970/);
     expect(text).toMatch(/- \*\*Compared with:\*\* .*1970/);
     expect(text).toContain('team \\<b\\>');
