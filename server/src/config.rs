@@ -390,12 +390,15 @@ pub fn parse<C: Parser>() -> Result<C, clap::Error> {
         Some(file) => with_file(command, &file)?,
         None => command,
     };
-    let matches = command.clone().try_get_matches_from(&arguments)?;
-    if matches.subcommand_name() != Some("demo") || is_set(&matches, "data_dir") {
-        return C::from_arg_matches(&matches);
-    }
-    // A demo has its own default data folder, so that it does not mix with real data.
-    let (command, _) = set_default(command, "data_dir", DEMO_DATA_DIR);
+    // Finds the subcommand even if the arguments ask for help.
+    let lenient = command.clone().ignore_errors(true).disable_help_flag(true);
+    let matches = lenient.try_get_matches_from(&arguments)?;
+    let command = if matches.subcommand_name() == Some("demo") && !is_set(&matches, "data_dir") {
+        // A demo has its own default data folder, so that it does not mix with real data.
+        set_default(command, "data_dir", DEMO_DATA_DIR).0
+    } else {
+        command
+    };
     C::from_arg_matches(&command.try_get_matches_from(arguments)?)
 }
 

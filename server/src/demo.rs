@@ -4,6 +4,7 @@
 //! `population`, `versions`, `pages`, `operations` and `stacks` define the app and its users; `calendar` and `session` simulate
 //! their use of the app; `delivery` simulates the upload; `intake` passes the batches to the ingestion. All data follows from a
 //! [`Plan`]: the same plan generates exactly the same events. The demo does not write rows directly.
+//! `rollout` goes on while the demo is served: a few installs poll the configuration.
 
 mod admin;
 mod calendar;
@@ -14,6 +15,7 @@ mod owners;
 mod pages;
 mod plan;
 mod population;
+mod rollout;
 mod session;
 mod stacks;
 mod versions;
@@ -27,6 +29,7 @@ use anyhow::Context;
 
 pub use self::admin::{EMAIL, make_admin};
 pub use self::plan::{DemoFile, Plan};
+pub use self::rollout::follow_rollouts;
 
 use self::intake::Source;
 use crate::app::App;

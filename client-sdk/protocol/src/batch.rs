@@ -23,7 +23,7 @@ macro_rules! batch {
             /// The session of all events; nil if missing. The server then takes all batches of an install on a day (UTC) for one session.
             #[serde(default, deserialize_with = "null_as_default")]
             pub session_id: Uuid,
-            /// The revision of the configuration in force on the device.
+            /// The revision of the configuration that is active on the device.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub config_revision: Option<u64>,
             /// The ids of the batches from which this one was split because they were too large: the oldest first, the direct parent last. At most 16;

@@ -34,7 +34,7 @@ export function read(text) {
 /** Checks that a text shows exactly this count, abbreviated like on the pages. */
 export function count(text, value, what) {
   const [size, unit] = value >= 1e6 ? [value / 1e6, ' M'] : value >= 1e4 ? [value / 1e3, ' k'] : [value, ''];
-  const wanted = `${Number(size.toPrecision(unit ? 3 : 4))}${unit}`;
+  const wanted = `${Number(size.toPrecision(unit ? 3 : 4)).toLocaleString('en-US')}${unit}`;
   check(first(text) === wanted, `${what}: shown ${first(text)}, counted ${wanted} (${value})`);
 }
 

@@ -199,6 +199,8 @@ describe('around an incident', () => {
     const one = (severity: string, started_at: number) => ({ severity, started_at }) as Incident;
     const sorted = worstFirst([one('info', 3), one('critical', 1), one('critical', 2)]);
     expect(sorted.map(({ started_at }) => started_at)).toEqual([2, 1, 3]);
+    const handled = { ...one('critical', 9), acknowledged_by: 'user:1' };
+    expect(worstFirst([handled, one('info', 3)])[1]).toBe(handled);
     expect(sameGroup({ a: '1', b: '2' }, { b: '2', a: '1' })).toBe(true);
     expect(sameGroup({ a: '1' }, { a: '1', b: '2' })).toBe(false);
   });

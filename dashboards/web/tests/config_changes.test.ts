@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { changesOf, clashesOf, exceptionsAbove } from '../src/config/changes';
+import { activeOf, changesOf, clashesOf, exceptionsAbove } from '../src/config/changes';
+import { ratesOf } from '../src/config/span_rates';
 
 function texts(before: unknown, after: unknown): string[] {
   return changesOf(before, after).map(
@@ -8,6 +9,61 @@ function texts(before: unknown, after: unknown): string[] {
 }
 
 const OVERRIDE = { id: 'beta', when: { app_version: '>=4.12' }, patch: { sampling: { spans: { default: 0.1 } } } };
+
+describe('the values that the devices of an override have without it', () => {
+  const spans = (rate: number) => ({ sampling: { spans: { overrides: [{ name: 'checkout*', rate }] } } });
+  const overrides = [
+    { id: 'every', when: { app_version: '>=4.12' }, patch: spans(1) },
+    { id: 'half', when: { app_version: '=4.12.0' }, patch: spans(0.5) },
+  ];
+  const matches = (both: number) => [{ id: 'half', installs: 40, earlier: [{ value: 'every', installs: both }] }];
+  const base = { sampling: { spans: { overrides: [] } } };
+
+  it('are those of an earlier override that matches all of them', () => {
+    const [first, second] = activeOf(base, overrides, matches(40));
+    expect(first).toEqual({ values: base, from: 'Base' });
+    expect(second).toEqual({ values: spans(1), from: 'Active value' });
+    const active = new Map([['half', second!]]);
+    const [, change] = changesOf({ overrides: overrides.slice(0, 1) }, { overrides }, active);
+    expect(change).toMatchObject({ before: 'checkout* 100 % (active value)', after: 'checkout* 50 %' });
+  });
+
+  it('are those of the base if the earlier override matches only some of them, or if that is not known', () => {
+    expect(activeOf(base, overrides, matches(39))[1]).toEqual({ values: base, from: 'Base' });
+    expect(activeOf(base, overrides, [])[1]).toEqual({ values: base, from: 'Base' });
+  });
+
+  it('clash only with overrides that match some of the installs', () => {
+    expect(clashesOf(overrides, matches(39))[1]).toMatchObject([{ id: 'every', installs: 39 }]);
+    expect(clashesOf(overrides, [{ id: 'half', installs: 40, earlier: [] }])[1]).toEqual([]);
+  });
+});
+
+describe('the rate of a span', () => {
+  const spans = (list: object[]) => ({ sampling: { spans: { default: 0.01, overrides: list } } });
+
+  it('is that of the first glob that matches its whole name', () => {
+    const base = spans([{ name: 'check?ut', rate: 0.2 }]);
+    const patch = spans([{ name: 'CHECK*', rate: 1 }]);
+    expect(
+      ratesOf('checkout', base, [
+        { id: 'a', patch },
+        { id: 'b', patch: { enabled: false } },
+      ]),
+    ).toEqual([{ rate: 0.2 }, { override: 'a', rate: 1 }]);
+    expect(ratesOf('checkouts', base, [])).toEqual([{ rate: 0.01 }]);
+    expect(
+      ratesOf(
+        'a.b',
+        spans([
+          { name: 'a+b', rate: 1 },
+          { name: 'a.b', rate: 0.5 },
+        ]),
+        [],
+      ),
+    ).toEqual([{ rate: 0.5 }]);
+  });
+});
 
 describe('changes of a configuration', () => {
   it('names each field as the form does, with the values before and after', () => {
@@ -47,11 +103,11 @@ describe('changes of a configuration', () => {
       base: { sampling: { spans: { overrides: names.map((name) => ({ name, rate })) } } },
     });
     expect(texts(named(0.5, ['pay']), named(1, ['pay']))).toEqual([
-      'Base › Sampling › Spans › Exceptions: pay 50 % → pay 100 %',
+      'Base › Sampling › Spans › Rates for specific spans: pay 50 % → pay 100 %',
     ]);
     const many = ['a', 'b', 'c', 'd'];
     expect(texts(named(0.5, many), named(1, many))).toEqual([
-      'Base › Sampling › Spans › Exceptions: 4 in the list, changed',
+      'Base › Sampling › Spans › Rates for specific spans: 4 in the list, changed',
     ]);
   });
 
@@ -70,7 +126,7 @@ describe('values that several overrides set', () => {
     const later = { id: 'beta', patch: spans({ overrides: [], default: 0.2 }) };
     expect(clashesOf([exceptions, later])).toEqual([
       [],
-      [{ id: 'low-end', place: ['Sampling', 'Spans', 'Exceptions'], value: 'checkout* 100 %' }],
+      [{ id: 'low-end', place: ['Sampling', 'Spans', 'Rates for specific spans'], value: 'checkout* 100 %' }],
     ]);
   });
 
@@ -92,7 +148,7 @@ describe('values that several overrides set', () => {
 
   it('name exceptions that still apply beside a new default', () => {
     const later = { id: 'beta', patch: spans({ default: 0.2 }) };
-    const found = { place: ['Sampling', 'Spans', 'Exceptions'], value: 'checkout* 100 %' };
+    const found = { place: ['Sampling', 'Spans', 'Rates for specific spans'], value: 'checkout* 100 %' };
     expect(exceptionsAbove({}, [exceptions, later])).toEqual([[], [{ id: 'low-end', ...found }]]);
     expect(exceptionsAbove(exceptions.patch, [later])).toEqual([[{ id: '', ...found }]]);
     expect(exceptionsAbove({}, [later, exceptions])).toEqual([[], []]);

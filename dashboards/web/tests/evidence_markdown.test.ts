@@ -111,10 +111,12 @@ describe('an incident as Markdown', () => {
 
   it('has the numbers of both sides, the periods and the significance', () => {
     expect(text.startsWith('## Checkout got slower\n\n')).toBe(true);
-    expect(text).toContain('- **p95 in 4.12.0:** 523 ms (1234 samples)');
-    expect(text).toContain('- **p95 in 4.11.0:** 410 ms (2345 samples)');
-    expect(text).toContain('- **Change:** +27.6 %, +25 % between like devices');
-    expect(text).toContain('- **Significance (p):** 1.2e-5, 80 and 90 installs, corrected for 12 groups');
+    expect(text).toContain('- **p95 in 4.12.0:** 523 ms (1,234 samples)');
+    expect(text).toContain('- **p95 in 4.11.0:** 410 ms (2,345 samples)');
+    expect(text).toContain('- **Change:** +28 %, +25 % between like devices');
+    expect(text).toContain(
+      '- **Significance (p):** \\< 0.001, tested on the values of 80 and 90 installs, corrected for 12 groups',
+    );
     expect(text).toMatch(/- \*\*Period:\*\* .*1970/);
     expect(text).toMatch(/- \*\*Compared with:\*\* .*1970/);
     expect(text).toContain('team \\<b\\>');
@@ -146,7 +148,7 @@ describe('a span and a group of janks as Markdown', () => {
     } as unknown as TableAnswer;
     const text = spanAsMarkdown('checkout', answer, FILTERS, ORIGIN);
     expect(text).toContain('| Measure | 4.12.0 | 4.11.0 | Change |');
-    expect(text).toContain('| p95 | 523 ms | 410 ms | +27.6 % |');
+    expect(text).toContain('| p95 | 523 ms | 410 ms | +28 % |');
     expect(text).toMatch(/\/spans\?project=shop&from=\d{4}-[^&]*Z&to=\d{4}-[^&]*Z&app_version=4.12.0/);
     expect(text).not.toContain('range=');
   });

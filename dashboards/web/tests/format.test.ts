@@ -16,7 +16,7 @@ describe('numbers', () => {
     [0.0312, 'share', '3.12 %'],
     [1_234_567, 'bytes', '1.23 MB'],
     [999, 'count', '999'],
-    [9_999, 'count', '9999'],
+    [9_999, 'count', '9,999'],
     [12_345, 'count', '12.3 k'],
     [59.94, 'fps', '59.9 fps'],
   ])('%s %s is %s', (value, unit, text) => expect(format(value, unit)).toBe(text));

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Evidence } from '../src/alerts/around';
 import { likelyCause, type Rate } from '../src/alerts/janks_beside';
 import { presentSince } from '../src/alerts/present_since';
+import { betterOf } from '../src/alerts/worse_direction';
 import type { SeriesAnswer } from '../src/api/query';
 
 const DAYS = [0, 1, 2, 3, 4].map((day) => day * 86_400);
@@ -30,6 +31,15 @@ describe('present since', () => {
     const found = presentSince(evidence({}), chart({ values: [120, null, 90, 120, 130] }), DAYS[4]!);
     expect(found).toMatchObject({ at: DAYS[0], isFirst: true });
   });
+  it('is never before the first sight of the version, which may be later than its bucket begins', () => {
+    const found = presentSince(
+      evidence({}),
+      chart({ values: [null, null, null, 120, 130] }),
+      DAYS[4]!,
+      DAYS[3]! + 25_200,
+    );
+    expect(found).toMatchObject({ at: DAYS[3]! + 25_200, isFirst: true });
+  });
   it('ignores what came after the alert, and is unknown without a bad number before', () => {
     expect(presentSince(evidence({}), chart({ values: [50, 50, 50, 50, 130] }), DAYS[3]!)).toBeNull();
     expect(presentSince(evidence({}), chart({ values: [50, 50, 120, 50, 50] }), DAYS[4]!)).toBeNull();
@@ -50,6 +60,19 @@ describe('present since', () => {
   it('is unknown for rules without a fixed limit', () => {
     const lastWeek = evidence({ condition: { kind: 'last_week' }, numbers: { bound: 0.2, base: 100, samples: 40 } });
     expect(presentSince(lastWeek, chart({ values: [150, 150, 150, 150, 150] }), DAYS[4]!)).toBeNull();
+  });
+});
+
+describe('an incident of a metric', () => {
+  const open = (condition: unknown, name: string) =>
+    [
+      { evidence: evidence({ metric: { signal: 'metrics', measure: 'p75' }, group: { name }, condition } as never) },
+    ] as never;
+  it('says in which direction the metric is worse', () => {
+    expect(betterOf(open({ kind: 'threshold', above: 5 }, 'memory'), 'memory')).toBe('lower');
+    expect(betterOf(open({ kind: 'threshold', below: 5 }, 'memory'), 'memory')).toBe('higher');
+    expect(betterOf(open({ kind: 'regression' }, 'memory'), 'memory')).toBe('lower');
+    expect(betterOf(open({ kind: 'threshold', above: 5 }, 'cpu'), 'memory')).toBeUndefined();
   });
 });
 

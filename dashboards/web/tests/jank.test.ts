@@ -1,3 +1,4 @@
+import { overlapping } from '../src/jank/overlapping';
 import { describe, expect, it } from 'vitest';
 import { headlineOf, markOf } from '../src/jank/handling';
 import { ownParameters, ownWhere } from '../src/jank/own_filters';
@@ -91,5 +92,22 @@ describe('the filters of janks', () => {
       category: 'JSON',
     });
     expect(ownParameters(new URLSearchParams('causes=all&kind=anr&tab=flame'))).toEqual({ kind: 'anr', causes: 'all' });
+  });
+});
+
+describe('the traces of a jank', () => {
+  const span = (trace_id: string, ms: number, duration_ms: number) => ({
+    ...{ trace_id, span_id: `${trace_id}-${ms}`, thread: 'main', on_main_thread: true },
+    start: new Date(Date.UTC(2026, 0, 1, 0, 0, 0, ms)).toISOString(),
+    duration_us: duration_ms * 1000,
+  });
+
+  it('are those with a span that runs while it lasts, each with its longest span', () => {
+    const stall = { start: '2026-01-01T00:00:00.500Z', duration_ms: 300 };
+    const spans = [
+      ...[span('before', 100, 400), span('after', 800, 50), span('a', 450, 400), span('a', 460, 90)],
+      span('b', 700, 500),
+    ];
+    expect(overlapping(spans, stall).map(({ span_id }) => span_id)).toEqual(['b-700', 'a-450']);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { matching, recognised, type Command } from '../src/palette/matching';
+import { bestSpans, matching, recognised, type Command } from '../src/palette/matching';
 
 const command = (label: string, words = ''): Command => ({ id: label, section: 'Pages', label, words, run: () => {} });
 
@@ -11,6 +11,14 @@ describe('the palette', () => {
     expect(labels('THEME dark')).toEqual(['Use dark colours']);
     expect(labels('theme light')).toEqual([]);
     expect(labels('')).toHaveLength(3);
+  });
+
+  it('lists spans with the exact name first, and requests after functions', () => {
+    const all = ['POST /checkout/submit', 'checkout', 'a.checkoutLater', 'checkoutNow'];
+    const spans = all.map((name) => ({ name, kind: name.startsWith('POST') ? 'network' : 'method' }));
+    const sorted = ['checkout', 'checkoutNow', 'a.checkoutLater', 'POST /checkout/submit'];
+    expect(bestSpans(spans, 'Checkout').map(({ name }) => name)).toEqual(sorted);
+    expect(bestSpans(spans, 'post /checkout/submit')[0]!.name).toBe('POST /checkout/submit');
   });
 
   it('lists only some of many matches', () => {

@@ -1,11 +1,13 @@
 //! `unjank demo`: fills a fresh data folder with a month of data from a made-up shop, and serves it.
 
+use std::convert::Infallible;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use unjank_protocol::Timestamp;
 
@@ -18,9 +20,7 @@ use crate::demo::{self, DemoClock, DemoFile, Plan, Sent};
 use crate::serve::{Surroundings, Then, serve_after};
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "The default data folder is `demo-data`. A folder that already holds a demo is served without changes."
-)]
+#[command(after_help = "A folder that already holds a demo is served without changes.")]
 pub(super) struct DemoArgs {
     /// The number of days, the last of which ends now.
     #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=90))]
@@ -60,13 +60,17 @@ pub(super) fn run(shared: &Shared, args: &DemoArgs) -> anyhow::Result<()> {
     }
     keep_files_private();
     let runtime = runtime()?;
-    let result = runtime.block_on(seed_and_serve(shared, args, held.is_some()));
+    let result = runtime.block_on(seed_and_serve(shared, args, held.map(|demo| demo.plan)));
     // A thread stuck in a system call must not keep the server from exiting.
     runtime.shutdown_timeout(Duration::from_secs(2));
     result
 }
 
-async fn seed_and_serve(shared: &Shared, args: &DemoArgs, held: bool) -> anyhow::Result<()> {
+async fn seed_and_serve(
+    shared: &Shared,
+    args: &DemoArgs,
+    held: Option<Plan>,
+) -> anyhow::Result<()> {
     let settings = Serve {
         project: demo::PROJECT.to_owned(),
         // The generated month must stay complete, however long it is served.
@@ -80,6 +84,7 @@ async fn seed_and_serve(shared: &Shared, args: &DemoArgs, held: bool) -> anyhow:
     let address = listeners.public.local_addr()?;
     let clock = DemoClock::default();
     let shutdown = CancellationToken::new();
+    let ended = shutdown.clone();
     let signals = watch_signals(shutdown.clone())?;
     let surroundings = Surroundings {
         listeners,
@@ -87,19 +92,34 @@ async fn seed_and_serve(shared: &Shared, args: &DemoArgs, held: bool) -> anyhow:
         shutdown,
     };
     let data_dir = &shared.data_dir;
+    let (served_app, app_to_follow) = oneshot::channel();
     let prepare = async |app: Arc<App>| {
-        if held {
+        let plan = if let Some(plan) = held {
             print_line(&format!("{} already holds a demo", data_dir.display()))?;
+            plan
         } else {
-            seed(data_dir, args, &app, &clock).await?;
-        }
+            seed(data_dir, args, &app, &clock).await?
+        };
         if !args.serve {
             return Ok(Then::End);
         }
         print_line(&format!("http://{address}  project {}", demo::PROJECT))?;
+        let _ended = served_app.send((app, plan));
         Ok(Then::Serve)
     };
-    let served = serve_after(shared, &settings, surroundings, prepare).await;
+    let follow = async {
+        if let Ok((app, plan)) = app_to_follow.await {
+            // Nothing may reach the log while the server ends.
+            ended
+                .run_until_cancelled(demo::follow_rollouts(&app, &plan))
+                .await;
+        }
+        std::future::pending::<Infallible>().await
+    };
+    let served = tokio::select! {
+        served = serve_after(shared, &settings, surroundings, prepare) => served,
+        never = follow => match never {},
+    };
     signals.abort();
     served
 }
@@ -109,7 +129,7 @@ async fn seed(
     args: &DemoArgs,
     app: &Arc<App>,
     clock: &DemoClock,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Plan> {
     if demo::holds_data(app).await? {
         anyhow::bail!(
             "{} or its ClickHouse holds data of the project `{}` that this demo did not create: choose a fresh --data-dir",
@@ -148,7 +168,8 @@ async fn seed(
             "log in as {} (the password is unchanged)",
             demo::EMAIL
         )),
-    }
+    }?;
+    Ok(file.plan)
 }
 
 /// Rewrites one line on a terminal; otherwise prints a line every ten days.

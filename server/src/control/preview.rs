@@ -50,8 +50,9 @@ impl Week {
     /// Returns the number of installs that an override matches, estimated from the sample.
     #[must_use]
     pub fn matched(&self, id: &str) -> f64 {
-        let matched = self.outlook.matched.get(id).copied().unwrap_or_default();
-        as_f64(matched) * as_f64(self.seen) / as_f64(self.outlook.installs.max(1))
+        let matched = self.outlook.matched.get(id);
+        as_f64(matched.map_or(0, |reach| reach.installs)) * as_f64(self.seen)
+            / as_f64(self.outlook.installs.max(1))
     }
 }
 

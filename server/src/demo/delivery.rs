@@ -19,6 +19,17 @@ pub(super) struct Delivery {
     pub(super) body: Bytes,
 }
 
+impl Delivery {
+    /// A batch that arrives at a time.
+    pub(super) fn of(at: i64, batch: &Batch<'_>) -> anyhow::Result<Self> {
+        Ok(Self {
+            at,
+            batch_id: batch.batch_id,
+            body: compressed(&serde_json::to_vec(batch)?)?,
+        })
+    }
+}
+
 /// Batches in flight. Some batches of a day arrive on a later day.
 #[derive(Default)]
 pub(super) struct UnderWay(Vec<Delivery>);

@@ -44,7 +44,7 @@ impl Does {
         match self {
             Self::Function => SpanKind::Method,
             Self::Construction => SpanKind::Init,
-            Self::Request => SpanKind::Manual,
+            Self::Request => SpanKind::Network,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! `POST /api/v1/projects/{project}/config/preview`: the effect of a configuration, before it is saved.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use hashbrown::HashMap;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -16,7 +18,7 @@ use super::turns::slow_turn;
 use crate::app::App;
 use crate::control::configurations;
 use crate::control::preview::{Preview, Proposal, preview};
-use crate::remote_config::{Configuration, Fault, Override};
+use crate::remote_config::{Configuration, Fault, Override, Reach};
 
 /// The expected effect of a configuration on the installs that sent a batch in the last 24 hours.
 #[derive(Serialize, ToSchema)]
@@ -29,7 +31,7 @@ pub(super) struct Forecast {
     sampled: u64,
     /// Installs whose document would change.
     changed: u64,
-    /// In the order of the configuration, including overrides that are not in force.
+    /// In the order of the configuration, including overrides that are not active.
     overrides: Vec<OverrideForecast>,
     /// Events in 24 hours, by signal.
     events: Vec<SignalForecast>,
@@ -51,7 +53,24 @@ struct OverrideForecast {
     share: f64,
     /// If no install of the last 24 hours matches: the number of matching installs of the last 7 days. Otherwise `null`.
     installs_in_week: Option<u64>,
+    /// The matching installs by app version, the most frequent first. At most 5.
+    versions: Vec<ReachedValue>,
+    /// The matching installs by device model, the most frequent first. At most 5.
+    devices: Vec<ReachedValue>,
+    /// The matching installs by earlier override that matches them, too, in the order of the configuration. If both set a value, this
+    /// override takes precedence.
+    earlier: Vec<ReachedValue>,
 }
+
+/// The number of installs with a value.
+#[derive(Serialize, ToSchema)]
+struct ReachedValue {
+    value: String,
+    installs: u64,
+}
+
+/// The most values of a property that a forecast lists.
+const MOST_VALUES: usize = 5;
 
 /// Bytes that all installs upload in 24 hours.
 #[derive(Serialize, ToSchema)]
@@ -160,9 +179,22 @@ fn notes(found: &Preview) -> Vec<String> {
 }
 
 fn overrides(configuration: &Configuration, found: &Preview) -> Vec<OverrideForecast> {
+    let none = Reach::default();
+    let reached = |value: &str, installs: u64| ReachedValue {
+        value: value.to_owned(),
+        installs: scaled(installs, found),
+    };
+    let most = |counts: &HashMap<String, u64>| {
+        let mut sorted: Vec<_> = counts.iter().collect();
+        sorted.sort_by_key(|(value, installs)| (Reverse(**installs), *value));
+        let most = sorted.into_iter().take(MOST_VALUES);
+        most.map(|(value, installs)| reached(value, *installs))
+            .collect()
+    };
     let forecast = |one: &Override| {
         let id = one.id.as_str();
-        let matched = found.outlook.matched.get(id).copied().unwrap_or_default();
+        let reach = found.outlook.matched.get(id).unwrap_or(&none);
+        let matched = reach.installs;
         let week = found
             .in_week
             .as_ref()
@@ -172,6 +204,13 @@ fn overrides(configuration: &Configuration, found: &Preview) -> Vec<OverrideFore
             installs: scaled(matched, found),
             share: share(matched, found.outlook.installs),
             installs_in_week: week.map(|week| rounded(week.matched(id))),
+            versions: most(&reach.versions),
+            devices: most(&reach.devices),
+            earlier: configuration
+                .overrides
+                .iter()
+                .filter_map(|one| Some(reached(&one.id, *reach.earlier.get(one.id.as_str())?)))
+                .collect(),
         }
     };
     configuration.overrides.iter().map(forecast).collect()

@@ -15,7 +15,7 @@ const PAGE: u32 = 50;
 /// The author, time and note of a revision.
 #[derive(Default, Serialize, ToSchema)]
 pub(super) struct Signature {
-    /// 0 if nothing has been saved yet and the defaults are in force.
+    /// 0 if nothing has been saved yet and the defaults are active.
     revision: i64,
     note: String,
     author: String,

@@ -27,7 +27,7 @@ pub struct InsideRow {
     pub main_thread_us: u64,
     /// The numbers per span, from the spans whose inside was recorded.
     pub per_traced: PerTraced,
-    /// The call with the median own time.
+    /// The call with the median own time, among those that did not fail, in spans that did not fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<ExampleCall>,
     /// The same numbers in the base, if the name ran there.

@@ -53,6 +53,16 @@ pub(super) struct OwnTime {
     pub(super) on_main: f64,
 }
 
+/// A call inside a span.
+#[derive(Clone, Copy)]
+struct Call {
+    own_us: f64,
+    /// Its index in the spans.
+    at: usize,
+    /// Whether the call or the span around it failed.
+    failed: bool,
+}
+
 /// The calls of one name that traced spans recorded.
 struct OfName {
     /// The rate at which a span counts as traced.
@@ -60,8 +70,8 @@ struct OfName {
     sums: PerTraced,
     /// The own time of all calls of each install.
     installs: HashMap<Uuid, OwnTime>,
-    /// The own time of each call, and its index in the spans.
-    calls: Vec<(f64, usize)>,
+    /// The calls from which an example is chosen.
+    calls: Vec<Call>,
 }
 
 /// The numbers of all names inside the spans of one name.
@@ -163,7 +173,7 @@ impl<'s> Traced<'s> {
             if let Some(of_name) = traced.names.get_mut(spans[at].name.as_str())
                 && lowest_of(root) <= of_name.rate
             {
-                of_name.add(&spans[at], nesting, (at, root), above);
+                of_name.add(spans, nesting, (at, root), above);
             }
         });
         traced
@@ -210,15 +220,20 @@ impl<'s> Traced<'s> {
             .map_or(0, |found| self.at(found.rate))
     }
 
-    /// Returns the call whose own time is the median.
+    /// Returns the call whose own time is the median. Calls that failed are chosen only if there are no others.
     pub(super) fn example(&self, name: &str) -> Option<ExampleCall> {
         let mut calls = self.names.get(name)?.calls.clone();
+        if calls.iter().any(|call| !call.failed) {
+            calls.retain(|call| !call.failed);
+        }
         if calls.is_empty() {
             return None;
         }
         let middle = calls.len() / 2;
-        let (_, &mut (_, at), _) = calls.select_nth_unstable_by(middle, |one, other| {
-            one.0.total_cmp(&other.0).then(one.1.cmp(&other.1))
+        let (_, &mut Call { at, .. }, _) = calls.select_nth_unstable_by(middle, |one, other| {
+            one.own_us
+                .total_cmp(&other.own_us)
+                .then(one.at.cmp(&other.at))
         });
         let call = &self.spans[at];
         Some(ExampleCall {
@@ -276,11 +291,12 @@ impl<'s> Traced<'s> {
 impl OfName {
     fn add(
         &mut self,
-        span: &StoredSpan,
+        spans: &[StoredSpan],
         nesting: &Nesting<'_>,
         (at, root): (usize, usize),
         above: &[&str],
     ) {
+        let span = &spans[at];
         let known = nesting.drawn_below(self.rate, root);
         let weight = 1.0 / nesting.share(at, known);
         let own = weight * nesting.own_us(at, known, Covering::Children);
@@ -295,6 +311,11 @@ impl OfName {
         let time = self.installs.entry(span.install_id).or_default();
         time.all += own;
         time.on_main += if span.on_main_thread { own } else { 0.0 };
-        self.calls.push((own, at));
+        let failed = [at, root].iter().any(|one| spans[*one].status == "error");
+        self.calls.push(Call {
+            own_us: own,
+            at,
+            failed,
+        });
     }
 }

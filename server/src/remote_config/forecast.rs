@@ -15,6 +15,7 @@ use unjank_protocol::config::Document;
 use super::compiled::Compiled;
 use super::device::Device;
 use super::kept::Kept;
+use super::reach::Reach;
 use super::resolve::Resolved;
 use crate::clock::UnixTime;
 
@@ -27,7 +28,7 @@ pub struct Forecast<'c> {
     installs: HashMap<u128, usize>,
     cohorts: Vec<Cohort>,
     by_answers: HashMap<(Arc<str>, Arc<str>), usize>,
-    matched: HashMap<Arc<str>, u64>,
+    matched: HashMap<Arc<str>, Reach>,
 }
 
 /// Installs that share both the current and the proposed document.
@@ -53,8 +54,8 @@ pub struct ForecastResult {
     pub installs: u64,
     /// The number of installs whose document would change.
     pub changed: u64,
-    /// The number of installs each override matches. Overrides without a match are omitted.
-    pub matched: HashMap<Arc<str>, u64>,
+    /// The installs each override matches. Overrides without a match are omitted.
+    pub matched: HashMap<Arc<str>, Reach>,
     pub signals: Vec<SignalForecast>,
     /// Sections of the document that change for at least one install and affect the volume in a way that no sampling
     /// rate predicts.
@@ -93,8 +94,10 @@ impl<'c> Forecast<'c> {
     pub fn install(&mut self, id: u128, device: &Device<'_>) {
         let before = self.current.resolve(device, self.now);
         let after = self.proposed.resolve(device, self.now);
-        for matched in &after.matched {
-            *self.matched.entry(Arc::clone(matched)).or_default() += 1;
+        for (index, matched) in after.matched.iter().enumerate() {
+            let earlier = after.matched.get(..index).unwrap_or_default();
+            let reach = self.matched.entry(Arc::clone(matched)).or_default();
+            reach.add(device, earlier);
         }
         let answers = (Arc::clone(&before.etag), Arc::clone(&after.etag));
         let cohorts = &mut self.cohorts;
@@ -291,7 +294,7 @@ mod tests {
         }
         let outlook = forecast.finish();
         assert_eq!((outlook.installs, outlook.changed), (100, 40));
-        assert_eq!(outlook.matched["android"], 40);
+        assert_eq!(outlook.matched["android"].installs, 40);
         let janks = signal(&outlook, Signal::Janks);
         assert_eq!((janks.sent, janks.current.round()), (200.0, 200.0));
         assert_eq!(janks.proposed.unwrap().round(), 40.0 * 20.0 + 60.0 * 2.0);

@@ -65,6 +65,7 @@ async fn a_preview_counts_matching_installs_and_expected_events() {
     let proposed = json!({"base": tenth(), "overrides": [
         {"id": "android-checkout", "when": {"os_name": ["android"]},
          "patch": {"sampling": {"spans": {"overrides": [{"name": "check*", "rate": 1.0}]}}}},
+        {"id": "pixels", "when": {"device_model": ["Pixel*"]}, "patch": {"toggles": {"pixel": true}}},
         {"id": "nobody", "when": {"os_name": ["symbian"]}, "patch": {"jank": {"anr_ms": 9000}}},
         {"id": "off", "enabled": false, "when": {"all": []}, "patch": {"enabled": false}}
     ]});
@@ -73,9 +74,16 @@ async fn a_preview_counts_matching_installs_and_expected_events() {
     assert_eq!(
         answer.body["overrides"],
         json!([
-            {"id": "android-checkout", "installs": 30, "share": 0.75, "installs_in_week": null},
-            {"id": "nobody", "installs": 0, "share": 0.0, "installs_in_week": 0},
-            {"id": "off", "installs": 0, "share": 0.0, "installs_in_week": null}
+            {"id": "android-checkout", "installs": 30, "share": 0.75, "installs_in_week": null,
+             "versions": [{"value": "4.12.0", "installs": 30}], "devices": [{"value": "Pixel 8", "installs": 30}],
+             "earlier": []},
+            {"id": "pixels", "installs": 30, "share": 0.75, "installs_in_week": null,
+             "versions": [{"value": "4.12.0", "installs": 30}], "devices": [{"value": "Pixel 8", "installs": 30}],
+             "earlier": [{"value": "android-checkout", "installs": 30}]},
+            {"id": "nobody", "installs": 0, "share": 0.0, "installs_in_week": 0, "versions": [], "devices": [],
+             "earlier": []},
+            {"id": "off", "installs": 0, "share": 0.0, "installs_in_week": null, "versions": [], "devices": [],
+             "earlier": []}
         ])
     );
     assert_eq!(

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use unjank_server::clock::{Clock, DAY};
 
 use crate::processes::{Program, sql, unjank};
+use crate::wait::until;
 
 const DAYS: u32 = 30;
 const SMALL: [&str; 5] = ["demo", "--installs", "120", "--seed", "7"];
@@ -356,6 +357,7 @@ async fn a_demo_has_consistent_data_and_is_seeded_once() {
     demo.program = Program::run(folder, &SMALL).await;
     demo.program.drained().await;
     assert_eq!(sizes(folder), before, "a second start seeds nothing");
+    a_new_revision_arrives_on_some_installs(&demo).await;
     demo.program.kill();
 
     std::fs::remove_file(folder.join("demo.json")).unwrap();
@@ -374,6 +376,43 @@ async fn a_demo_has_consistent_data_and_is_seeded_once() {
         error.contains("holds data of the project `shop`"),
         "{error}"
     );
+}
+
+async fn a_new_revision_arrives_on_some_installs(demo: &Demo) {
+    let made = ["token", "create", "--name", "editor", "--role", "editor"];
+    let token = String::from_utf8(unjank(demo.folder.path(), &made).stdout).unwrap();
+    let config = format!("{}/api/v1/projects/shop/config", demo.program.listen);
+    let new =
+        json!({"expected_revision": 1, "configuration": {"base": {"sampling": {"janks": 0.5}}}});
+    let request = demo
+        .program
+        .client
+        .put(&config)
+        .bearer_auth(token.trim())
+        .json(&new);
+    assert_eq!(request.send().await.unwrap().status(), 201);
+    let arrived = async || {
+        let request = demo.program.client.get(format!("{config}/rollout"));
+        let answer = request.bearer_auth(&demo.token).send().await.unwrap();
+        let rollout: Value = answer.json().await.unwrap();
+        rollout["revision"] == 2 && rollout["running"].as_u64().unwrap() > 2
+    };
+    until("installs run revision 2", arrived).await;
+}
+
+#[test]
+fn the_help_names_the_folder_of_the_demo() {
+    let help = |command: &str| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_unjank"))
+            .args([command, "--help"])
+            .env_remove("UNJANK_DATA_DIR")
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(help("demo").contains("[default: demo-data]"));
+    assert!(!help("demo").contains("[default: data]"));
+    assert!(help("serve").contains("[default: data]"));
 }
 
 /// Returns the groups in which a template of an alert rule fires at the end of the month, as the value of its only dimension.
@@ -400,7 +439,7 @@ async fn fired(demo: &Demo, rule: &Value) -> Vec<String> {
 fn spans_are_those_of_the_sdk(demo: &Demo) {
     let kinds =
         "SELECT arrayStringConcat(arraySort(groupUniqArray(toString(kind))), ' ') FROM spans";
-    assert_eq!(demo.sql(kinds), "init manual method");
+    assert_eq!(demo.sql(kinds), "init manual method network");
     // The SDK names a traced function without its parameters, and knows the line of every span.
     let wrong = "SELECT countIf(code_line = 0 OR position(name, '(') > 0) FROM spans";
     assert_eq!(demo.sql(wrong), "0");

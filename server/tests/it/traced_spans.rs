@@ -75,6 +75,18 @@ async fn only_spans_whose_inside_was_recorded_count_for_functions_that_are_rarel
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_example_of_a_function_is_a_span_that_did_not_fail_if_there_is_one() {
+    let mut all = [100, 200, 300].map(|ms| checkout("4.12.0", ms, true));
+    for batch in &mut all[1..] {
+        batch["spans"][0]["status"] = json!("error");
+    }
+    let asked = Asked::of(&all).await;
+    let inside = asked.ask("spans/inside?name=checkout").await.body;
+    let example = &row(&inside, "OrderDao.insert")["example"];
+    assert_eq!(example["trace_id"], all[0]["spans"][0]["trace_id"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_comparison_shows_which_function_changed_and_whether_chance_explains_it() {
     let now = (0..40).map(|number| checkout("4.12.0", 270 + number % 7, number < 10));
     let before = (0..40).map(|number| checkout("4.11.0", 5 + number % 7, number < 10));

@@ -6,7 +6,7 @@ settings! {
     /// The share of each signal that is kept, 0 to 1. Devices send the rate with the events, so that counts can be
     /// extrapolated.
     Sampling {
-        /// The share of sessions in which anything but traffic is collected, 0 to 1. Drawn once per session. Traffic is never sampled.
+        /// The share of sessions in which anything but traffic is collected, 0 to 1. Decided once per session. Traffic is never sampled.
         session_rate: f64 = 1.0,
         /// The shares of spans.
         spans: SpanSampling = SpanSampling::default(),

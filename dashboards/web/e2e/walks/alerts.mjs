@@ -135,7 +135,8 @@ async function its_evidence_matches_the_api_and_the_raw_tables(reader, state) {
   check(samples === numbers.samples, `the query counts ${samples} samples, the evidence has ${numbers.samples}`);
   rounded(await card(reader, `p95 in ${LATEST}`), now / 1000, 'p95 of the incident');
   rounded(await card(reader, `p95 in ${BEFORE}`), numbers.base / 1000, 'p95 of the version before');
-  rounded((await card(reader, 'Change')).replace(/^[+−]/, ''), numbers.relative, 'the change');
+  // A change has two digits.
+  about((await card(reader, 'Change')).replace(/^[+−]/, ''), numbers.relative, 'the change', 0.05);
 
   for (const [version, from, to, wanted] of [
     [LATEST, sides.from, sides.to, numbers.value],
@@ -184,6 +185,13 @@ async function it_is_acknowledged_and_the_acknowledgement_is_undone(reader, stat
   await page.reload();
   await acknowledged.getByText(state.demo.email).waitFor();
   await reader.look('alerts-acknowledged');
+  // Elsewhere, it no longer looks like one that needs attention.
+  await open(reader, '/', 'Overview');
+  const banner = page.getByRole('region', { name: 'Firing incidents' }).getByRole('listitem');
+  const handled = banner.filter({ hasText: `acknowledged by ${state.demo.email}` });
+  await handled.filter({ hasText: 'checkout' }).waitFor();
+  check((await handled.locator('.badge.bad, .badge.warn').count()) === 0, 'an acknowledged incident is coloured');
+  await open(reader, state.incident, RULE);
   await acknowledged.getByRole('button', { name: 'Undo acknowledgement' }).click();
   await acknowledged.getByText('Not yet').waitFor();
   check(await button.isEnabled(), 'the acknowledgement was not withdrawn');

@@ -95,10 +95,10 @@ async function a_jank_leads_to_the_spans_around_it_and_a_trace_to_its_janks(read
   await janks.getByRole('link', { name: new RegExp(CAUSE) }).click();
   await page.getByRole('heading', { level: 1, name: new RegExp(CAUSE) }).waitFor();
   await page.getByRole('tab', { name: 'Single janks' }).click();
-  await page.getByRole('link', { name: 'Spans at that time' }).first().click();
-  await page.waitForURL(/\/traces\?.*session_id=/);
-  await page.getByRole('button', { name: /^Session: [0-9a-f]{8}…/ }).waitFor();
-  await page.getByRole('table').getByRole('link', { name: 'checkout', exact: true }).first().click();
+  await page
+    .getByRole('link', { name: /^Trace of / })
+    .first()
+    .click();
   await page.waitForURL(/\/traces\/[0-9a-f]{32}/);
   const inside = page.getByRole('region', { name: 'Janks at the same time' }).first();
   await inside.getByRole('link', { name: new RegExp(CAUSE) }).waitFor();

@@ -92,7 +92,7 @@ async function a_revision_that_another_person_saved_is_not_overwritten(reader) {
   const { page } = reader;
   reader.expect(409);
   await page.goto(`/config?project=${PROJECT}&view=json`);
-  await page.getByText('Revision 2 is served').waitFor();
+  await page.getByText('Revision 2 is active').waitFor();
   await page.getByLabel('Base document').fill('{ "sampling": { "janks": 0.1 } }');
   const address = `/api/v1/projects/${PROJECT}/config`;
   const data = { expected_revision: 2, configuration: { base: { sampling: { janks: 0.75 } } }, note: 'Meanwhile' };

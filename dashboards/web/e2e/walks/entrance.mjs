@@ -139,7 +139,7 @@ async function the_first_admin_makes_a_project(reader) {
   await page.getByLabel('Events per second', { exact: true }).fill('5000');
   await page.getByRole('button', { name: 'Save settings' }).click();
   await page.getByText(/^Saved\./).waitFor();
-  await page.getByRole('cell', { name: '5000' }).waitFor();
+  await page.getByRole('cell', { name: '5,000' }).waitFor();
   await reader.look('projects');
 }
 

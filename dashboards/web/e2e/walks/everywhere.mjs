@@ -103,7 +103,7 @@ async function unsaved_changes_are_not_lost_by_a_click(reader) {
   await page.goto(`/config?project=${PROJECT}&view=json`);
   await page.getByLabel('Base document').fill('{ }');
   const asked = page.waitForEvent('dialog').then((dialog) => dialog.dismiss());
-  await page.getByRole('navigation').getByRole('link', { name: 'Rules', exact: true }).click();
+  await page.getByRole('navigation').getByRole('link', { name: 'Stack rules', exact: true }).click();
   await asked;
   check(new URL(page.url()).pathname === '/config', 'the page was left');
 }

@@ -112,6 +112,40 @@ async function a_change_for_one_version_is_previewed_saved_and_seen_to_arrive(re
   check(actions <= MOST_ACTIONS, `the task took ${actions} actions`);
 }
 
+async function a_new_override_shows_what_is_active_for_its_devices(reader) {
+  const { page } = reader;
+  await page.goto(`/spans?project=${PROJECT}&name=checkout&app_version=4.10.0`);
+  await page.getByRole('link', { name: 'Sample rate' }).click();
+  const rate = page.getByRole('region', { name: 'Sample rate of checkout' });
+  await rate.getByText('50 % where override-1 applies').waitFor();
+  await rate.getByRole('button', { name: 'Change it for some devices' }).click();
+  const override = page.getByRole('region', { name: 'Override override-2' });
+  check(
+    (await override.getByLabel('App version', { exact: true }).inputValue()) === '=4.10.0',
+    'the version of the filter is not the condition',
+  );
+  await override.getByText('Reaches 1 of the installs of the last 24 hours. Versions: 4.10.0 (100 %).').waitFor();
+  await override.getByText('in override-1, on all of these installs').waitFor({ state: 'detached' });
+  const spans = override.getByRole('group', { name: 'Spans' });
+  await override.getByRole('button', { name: 'Show all fields of sampling' }).click();
+  await spans.getByText('Active value: 50 %').waitFor();
+  check((await spans.getByLabel('Name, row 1').inputValue()) === 'checkout', 'the span has no row');
+  await spans.getByText('matches any characters').waitFor();
+  await spans.getByRole('button', { name: 'Use the active value' }).click();
+  // Nothing is inherited, so the first click adds a row and puts the cursor into it.
+  await spans.getByRole('button', { name: 'Change rates for specific spans' }).click();
+  await page.keyboard.type('pay*');
+  check((await spans.getByLabel('Name, row 1').inputValue()) === 'pay*', 'the new row has no focus');
+  await spans.getByLabel('Rate, row 1').fill('100');
+  await spans.getByLabel('Default').fill('25');
+  await override.getByText('in override-1, on all of these installs').waitFor();
+  await reader.look('rollout-active');
+  await page.getByRole('button', { name: 'Save…' }).click();
+  await page.getByRole('dialog').getByText('50 % (active value)').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Discard' }).click();
+}
+
 async function an_override_that_matches_no_install_is_warned_about(reader) {
   const { page } = reader;
   await page.goto(`/config?project=${PROJECT}`);
@@ -130,5 +164,6 @@ async function an_override_that_matches_no_install_is_warned_about(reader) {
 /** In this order, because later walks depend on earlier ones. */
 export const walks = [
   a_change_for_one_version_is_previewed_saved_and_seen_to_arrive,
+  a_new_override_shows_what_is_active_for_its_devices,
   an_override_that_matches_no_install_is_warned_about,
 ];

@@ -66,10 +66,11 @@ export function lasting(incident: Pick<Incident, 'started_at' | 'resolved_at'>, 
   return `${Math.round(minutes / 1440)} d`;
 }
 
-/** Sorts by severity, then newest first. */
+/** Sorts by severity, then newest first. Acknowledged incidents come last. */
 export function worstFirst(incidents: Incident[]): Incident[] {
   const rank = (one: Incident) => ['critical', 'warning', 'info'].indexOf(one.severity);
-  return incidents.toSorted((a, b) => rank(a) - rank(b) || b.started_at - a.started_at);
+  const handled = (one: Incident) => Number(Boolean(one.acknowledged_by));
+  return incidents.toSorted((a, b) => handled(a) - handled(b) || rank(a) - rank(b) || b.started_at - a.started_at);
 }
 
 /** Whether two groups have the same values, in any order. */

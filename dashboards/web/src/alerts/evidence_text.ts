@@ -1,20 +1,21 @@
 // Formats the numbers of an incident as text, for its page and for Markdown. Pure.
 
 import { measureName } from '../format/measure_names';
-import { dateTime, format, fromMicros } from '../format/units';
+import { dateTime, fromMicros } from '../format/units';
+import { signed as signedChange } from '../versions/change';
 import type { Evidence, Incident } from './around';
 import { dimension, filterText, noun, sentence, type About } from './sentence';
 
-/** A change with its sign. */
+/** A change with its sign, or a dash if it is unknown. */
 export function signed(part: number | null | undefined): string {
-  if (part === null || part === undefined) return '–';
-  const sign = part > 0 ? '+' : part < 0 ? '−' : '±';
-  return sign + format(Math.abs(part), 'share');
+  return part === null || part === undefined ? '–' : signedChange(part);
 }
 
-/** `80 and 90 installs, corrected for 12 groups`. */
+/** `tested on the values of 80 and 90 installs, corrected for 12 groups`. */
 export function testedOn({ numbers }: Evidence): string {
-  const installs = numbers.installs ? `${numbers.installs[0]} and ${numbers.installs[1]} installs, ` : '';
+  const installs = numbers.installs
+    ? `tested on the values of ${numbers.installs[0]} and ${numbers.installs[1]} installs, `
+    : '';
   return `${installs}corrected for ${numbers.groups ?? 1} ${numbers.groups === 1 ? 'group' : 'groups'}`;
 }
 

@@ -4,7 +4,7 @@ import type { SeriesAnswer } from '../api/query';
 import type { Evidence } from './around';
 
 export interface PresentSince {
-  /** The start of a bucket of the chart, in seconds since the epoch. */
+  /** The start of a bucket of the chart, in seconds since the epoch. Never before the first sight of the version. */
   at: number;
   /** Whether the first number of the chart was bad already. */
   isFirst: boolean;
@@ -13,8 +13,13 @@ export interface PresentSince {
   isAbove: boolean;
 }
 
-/** `null` if the chart cannot tell: the rule has no fixed limit, or the number was good when the alert opened. */
-export function presentSince(evidence: Evidence, chart: SeriesAnswer, openedAt: number): PresentSince | null {
+/** `firstSeen`: when the version was first seen, in seconds since the epoch. `null` if the chart cannot tell: the rule has no fixed limit, or the number was good when the alert opened. */
+export function presentSince(
+  evidence: Evidence,
+  chart: SeriesAnswer,
+  openedAt: number,
+  firstSeen = 0,
+): PresentSince | null {
   const bad = limitOf(evidence);
   const version = evidence.sides.base_version ? evidence.sides.version : undefined;
   const line = version ? chart.series.find((one) => one.keys[0] === version) : chart.series[0];
@@ -28,7 +33,8 @@ export function presentSince(evidence: Evidence, chart: SeriesAnswer, openedAt: 
   // A single good number between bad ones is noise.
   while (first > 0 && (isBad(known[first - 1]!.value) || (first > 1 && isBad(known[first - 2]!.value)))) first -= 1;
   while (first < known.length && !isBad(known[first]!.value)) first += 1;
-  return first < known.length ? { at: known[first]!.at, isFirst: first === 0, ...bad } : null;
+  // A bucket begins before the first data in it.
+  return first < known.length ? { at: Math.max(known[first]!.at, firstSeen), isFirst: first === 0, ...bad } : null;
 }
 
 function limitOf({ condition, numbers }: Evidence): { limit: number; isAbove: boolean } | null {

@@ -23,16 +23,51 @@ interface Override {
 
 const DEFAULTS = defaultsOf(BASE);
 
-/** The changes of a configuration, field by field, in the order of the form. */
-export function changesOf(before: unknown, after: unknown): FieldChange[] {
+/** What a field without a value inherits from. */
+export type Source = 'Default' | 'Base' | 'Active value';
+
+/** The values that the devices of an override have without it. */
+export interface Active {
+  values: Values;
+  from: Source;
+}
+
+/** How many installs an override matches, and how many of these each earlier override matches, too. */
+export interface Matches {
+  id: string;
+  installs: number;
+  earlier: { value: string; installs: number }[];
+}
+
+/**
+ * The values that the devices of each override have without it: those of the base, changed by the earlier overrides that match all of its
+ * installs. `base` has all defaults filled in.
+ */
+export function activeOf(base: Values, overrides: Pick<Override, 'id' | 'patch'>[], matches: Matches[]): Active[] {
+  return overrides.map(({ id }, index) => {
+    const found = matches.find((one) => one.id === id);
+    const isCertain = (other: string) =>
+      found?.earlier.some(({ value, installs }) => value === other && installs > 0 && installs === found.installs);
+    const earlier = overrides.slice(0, index).filter((one) => isCertain(one.id));
+    const values = earlier.reduce<unknown>((values, { patch }) => merged(values, patch), base) as Values;
+    return { values, from: earlier.length > 0 ? 'Active value' : 'Base' };
+  });
+}
+
+/**
+ * The changes of a configuration, field by field, in the order of the form. `active` has the values that the devices of an override have
+ * without it, by the id of the override.
+ */
+export function changesOf(before: unknown, after: unknown, active = new Map<string, Active>()): FieldChange[] {
   const [old, now] = [partsOf(before), partsOf(after)];
   const inBase = fieldChanges(
     { schema: BASE, place: ['Base'], inherited: DEFAULTS, from: 'default' },
     old.base,
     now.base,
   );
-  const completeBase = merged(DEFAULTS, now.base);
-  return [...inBase, ...overrideChanges(old.overrides, now.overrides, completeBase)];
+  const completeBase = merged(DEFAULTS, now.base) as Values;
+  const inherited = (id: string) => active.get(id) ?? { values: completeBase, from: 'Base' };
+  return [...inBase, ...overrideChanges(old.overrides, now.overrides, inherited)];
 }
 
 function partsOf(configuration: unknown): { base: unknown; overrides: Override[] } {
@@ -44,7 +79,7 @@ interface Section {
   schema: Schema;
   place: string[];
   inherited: unknown;
-  /** What a field without a value inherits from: `default` or `base`. */
+  /** What a field without a value inherits from, such as `base`. */
   from: string;
 }
 
@@ -53,7 +88,7 @@ function fieldChanges(section: Section, before: unknown, after: unknown): FieldC
     const inner = {
       ...section,
       schema,
-      place: [...section.place, labelOf(name)],
+      place: [...section.place, labelOf(name, schema)],
       inherited: at(section.inherited, name),
     };
     const [old, now] = [at(before, name), at(after, name)];
@@ -78,18 +113,26 @@ export interface Clash {
   /** The id of the earlier override, empty for the base, and the value that it sets. */
   id: string;
   value: string;
+  /** The installs that match both, if known. */
+  installs?: number;
 }
 
 /**
  * For each override, its fields that an earlier one sets, too: the last one before it, because later overrides win. Overrides that are
- * off have no effect.
+ * off have no effect. Leaves out an earlier override that is known to match none of the installs.
  */
-export function clashesOf(overrides: Pick<Override, 'id' | 'enabled' | 'patch'>[]): Clash[][] {
+export function clashesOf(overrides: Pick<Override, 'id' | 'enabled' | 'patch'>[], matches: Matches[] = []): Clash[][] {
   const set = new Map<string, Clash>();
   return overrides.map(({ id, enabled, patch }) => {
     if (enabled === false) return [];
+    const found = matches.find((one) => one.id === id);
     const own = setFields(BASE, [], patch).map((field) => ({ key: field.place.join('.'), clash: { id, ...field } }));
-    const clashes = own.flatMap(({ key }) => set.get(key) ?? []);
+    const clashes = own.flatMap(({ key }) => {
+      const clash = set.get(key);
+      if (!clash || !found || found.installs === 0) return clash ?? [];
+      const both = found.earlier.find(({ value }) => value === clash.id)?.installs ?? 0;
+      return both === 0 ? [] : { ...clash, installs: both };
+    });
     own.forEach(({ key, clash }) => set.set(key, clash));
     return clashes;
   });
@@ -112,7 +155,7 @@ export function exceptionsAbove(base: unknown, overrides: Pick<Override, 'id' | 
       const setter = before.find(({ patch }) => inside(patch, beside) !== undefined);
       const list = inside(setter?.patch, beside);
       if (!setter || !Array.isArray(list) || list.length === 0) return [];
-      return [{ id: setter.id, place: beside.map(labelOf), value: shownText(list, schemaOf(beside)) }];
+      return [{ id: setter.id, place: labelsOf(beside), value: shownText(list, schemaOf(beside)) }];
     });
   });
 }
@@ -121,13 +164,17 @@ function inside(values: unknown, path: string[]): unknown {
   return path.reduce(at, values);
 }
 
+function labelsOf(path: string[]): string[] {
+  return path.map((name, index) => labelOf(name, schemaOf(path.slice(0, index + 1))));
+}
+
 function schemaOf(path: string[]): Schema {
   return path.reduce((schema, name) => new Map(fieldsOf(schema)).get(name) ?? schema, BASE);
 }
 
 function setFields(section: Schema, place: string[], values: unknown): { place: string[]; value: string }[] {
   return fieldsOf(section).flatMap(([name, schema]) => {
-    const [inner, value] = [[...place, labelOf(name)], at(values, name)];
+    const [inner, value] = [[...place, labelOf(name, schema)], at(values, name)];
     if (value === undefined) return [];
     return kindOf(schema) === 'section'
       ? setFields(schema, inner, value)
@@ -135,12 +182,13 @@ function setFields(section: Schema, place: string[], values: unknown): { place: 
   });
 }
 
-function overrideChanges(before: Override[], after: Override[], base: unknown): FieldChange[] {
+function overrideChanges(before: Override[], after: Override[], inherited: (id: string) => Active): FieldChange[] {
   const changes: FieldChange[] = [];
   for (const one of after) {
     const place = [`Override “${one.id}”`];
     const old = before.find(({ id }) => id === one.id);
-    const section = { schema: BASE, place, inherited: base, from: 'base' };
+    const { values, from } = inherited(one.id);
+    const section = { schema: BASE, place, inherited: values, from: from.toLowerCase() };
     if (!old) changes.push({ place, after: one.enabled === false ? 'added, off' : 'added' });
     else changes.push(...settingChanges(place, old, one));
     changes.push(...fieldChanges(section, old?.patch, one.patch));

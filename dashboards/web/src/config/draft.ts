@@ -30,10 +30,10 @@ export function toDraft(configuration: unknown): Draft {
   return { baseText: pretty(base), overrides: overrides.map((one) => toOverride(one as Record<string, unknown>)) };
 }
 
-export function newOverride(taken: string[]): OverrideDraft {
+export function newOverride(taken: string[], patch: unknown = {}, version = ''): OverrideDraft {
   let number = taken.length + 1;
   while (taken.includes(`override-${number}`)) number += 1;
-  return toOverride({ id: `override-${number}`, when: { app_version: '' }, patch: {} });
+  return toOverride({ id: `override-${number}`, when: { app_version: version }, patch });
 }
 
 function toOverride(written: Record<string, unknown>): OverrideDraft {

@@ -43,11 +43,14 @@ export function fieldsOf(section: Schema): [string, Schema][] {
   return Object.entries(section.properties ?? {}).sort(([, one], [, other]) => order(one) - order(other));
 }
 
-const WORDS: Record<string, string> = { anr: 'ANR', api: 'API', mime: 'MIME', wifi: 'Wi-Fi', overrides: 'exceptions' };
+const WORDS: Record<string, string> = { anr: 'ANR', api: 'API', mime: 'MIME', wifi: 'Wi-Fi' };
 const UNIT_ENDINGS = /_(ms|s|bytes)$/;
 
 /** The label of a field: `max_stacks_per_session` becomes `Max stacks per session`. */
-export function labelOf(name: string): string {
+export function labelOf(name: string, schema: Schema = {}): string {
+  // Both lists have the same name.
+  if (schema.items?.properties?.rate) return 'Rates for specific spans';
+  if (schema.items?.properties?.page) return 'Rules for specific pages';
   const words = name
     .replace(UNIT_ENDINGS, '')
     .split('_')

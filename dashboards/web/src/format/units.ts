@@ -61,15 +61,21 @@ function count(value: number): string {
   return digits(value, 4);
 }
 
+/** A change without its sign: two digits, because more of them have no meaning. `12 %`, `0.54 %`. */
+export function changeSize(relative: number): string {
+  if (!Number.isFinite(relative)) return NONE;
+  return `${digits(Number((Math.abs(relative) * 100).toPrecision(2)))} %`;
+}
+
 /** `3.2 ×`: how many times as much. */
 export function times(ratio: number): string {
   return `${digits(ratio, 2)} ×`;
 }
 
-/** A p-value. The smallest ones are powers of ten. */
+/** A p-value. The digits of the smallest ones have no meaning. */
 export function probability(p: number | null | undefined): string {
   if (p === null || p === undefined) return NONE;
-  return p < 0.001 ? p.toExponential(1) : String(Number(p.toPrecision(2)));
+  return p < 0.001 ? '< 0.001' : String(Number(p.toPrecision(2)));
 }
 
 /** A number without the digits that floating point adds: 0.1 % is 0.001. */
@@ -95,8 +101,9 @@ export function listed(parts: string[]): string {
 /** Three significant digits, no exponent, no trailing zeros. */
 function digits(value: number, significant = 3): string {
   if (value === 0) return '0';
-  if (Math.abs(value) >= 10 ** significant) return Math.round(value).toLocaleString('en-US');
-  return String(Number(value.toPrecision(significant)));
+  if (Math.abs(value) >= 10 ** significant) return grouped(Math.round(value));
+  const rounded = Number(value.toPrecision(significant));
+  return Math.abs(rounded) >= 1000 ? grouped(rounded) : String(rounded);
 }
 
 export { ago, dateTime, exactTime, fromMicros } from './times';

@@ -123,7 +123,7 @@ export const ROUTES: Route[] = [
   },
   { path: '/mutes', title: 'Mutes', group: 'Alerts', load: () => import('../pages/Mutes.svelte') },
   { path: '/config', title: 'Remote config', group: 'Control', load: () => import('../pages/RemoteConfig.svelte') },
-  { path: '/rules', title: 'Rules', group: 'Control', load: () => import('../pages/Rules.svelte') },
+  { path: '/rules', title: 'Stack rules', group: 'Control', load: () => import('../pages/Rules.svelte') },
   { path: '/symbols', title: 'Symbols', group: 'Control', load: () => import('../pages/Symbols.svelte') },
   { path: '/projects', title: 'Projects', group: 'Admin', load: () => import('../pages/Projects.svelte') },
   { path: '/keys', title: 'Ingest keys', group: 'Admin', load: () => import('../pages/IngestKeys.svelte') },

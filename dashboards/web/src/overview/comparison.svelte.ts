@@ -1,6 +1,7 @@
 // The numbers of a version with those of the previous one, and what changed between the two.
 
 import { loading } from '../data/loading.svelte';
+import { baseInUse } from '../layout/base_in_use.svelte';
 import { location } from '../navigation/router.svelte';
 import type { VersionPair } from '../versions/version_order';
 import { changes } from './candidates';
@@ -8,6 +9,7 @@ import { health } from './health';
 
 /** `pair`: `null` while it is unknown. */
 export function comparisonOf(pair: () => VersionPair | null) {
+  $effect(() => baseInUse.use(pair()?.previous ?? ''));
   const numbers = loading((signal) => {
     const [filters, of] = [location.filters, pair()];
     return of ? health(filters, of, signal) : Promise.resolve(undefined);

@@ -30,6 +30,16 @@ export function matching(commands: Command[], text: string, most = MOST_OF_SECTI
     .slice(0, most);
 }
 
+/** Spans by how well their names match a text: exact names first, then functions before requests, then the shortest names. */
+export function bestSpans<Span extends { kind: string; name: string }>(spans: Span[], text: string): Span[] {
+  const typed = text.trim().toLowerCase();
+  const rank = ({ kind, name }: Span) => {
+    if (name.toLowerCase() === typed) return 0;
+    return kind === 'network' ? 2 : 1;
+  };
+  return spans.toSorted((a, b) => rank(a) - rank(b) || a.name.length - b.name.length);
+}
+
 export type Recognised = { kind: 'hex'; uuid: string; hex: string } | { kind: 'group'; id: string };
 
 /** An id in a text. A UUID, with or without hyphens, may be a trace, a session or an install. A long number is a group of janks. */

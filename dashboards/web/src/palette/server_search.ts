@@ -10,7 +10,7 @@ import type { Filters } from '../navigation/filters';
 import { bounds } from '../navigation/time_range';
 import { navigate } from '../navigation/router.svelte';
 import { routeOf } from '../navigation/routes';
-import { recognised, type Command } from './matching';
+import { bestSpans, recognised, type Command } from './matching';
 
 /** Shorter texts match too much. */
 export const SHORTEST = 2;
@@ -43,12 +43,12 @@ async function named(filters: Filters, text: string, question: Question & { by: 
   const name = question.by.at(-1)!;
   // The server looks for one text.
   const contains = { [name]: words.toSorted((a, b) => b.length - a.length)[0]! };
-  const limit = words.length > 1 ? MOST_OF_WORD : MOST;
-  const { rows } = await queryTable(all, { measures: ['count'], order: '-count', limit, contains, ...question }, abort);
+  const limit = words.length > 1 ? MOST_OF_WORD : (question.limit ?? MOST);
+  const { rows } = await queryTable(all, { measures: ['count'], order: '-count', contains, ...question, limit }, abort);
   return rows
     .map(({ keys, values }) => ({ keys: keys as string[], count: values[0], period }))
     .filter(({ keys }) => words.every((word) => keys.at(-1)!.toLowerCase().includes(word)))
-    .slice(0, MOST);
+    .slice(0, limit);
 }
 
 /** The period of the page, or the last 30 days if it is shorter. */
@@ -59,8 +59,10 @@ function searched({ range }: Filters): { range: Filters['range']; period: string
 }
 
 const spans: Find = async (filters, text, abort) => {
-  const rows = await named(filters, text, { signal: 'spans', by: ['name'] }, abort);
-  return rows.map(({ keys: [name = ''], count, period }) => ({
+  const rows = await named(filters, text, { signal: 'spans', by: ['kind', 'name'], limit: MOST_OF_WORD }, abort);
+  const all = rows.map(({ keys: [kind = '', name = ''], ...row }) => ({ kind, name, ...row }));
+  const best = bestSpans(all, text).filter((one, index, sorted) => sorted[index - 1]?.name !== one.name);
+  return best.slice(0, MOST).map(({ name, count, period }) => ({
     ...{ id: `span-${name}`, section: 'Spans', label: name, note: `${format(count)} ${period}` },
     run: opening(addressOf('/spans', { ...filters, range: searched(filters).range }, { name })),
   }));
@@ -68,7 +70,7 @@ const spans: Find = async (filters, text, abort) => {
 
 const groups: Find = async (filters, text, abort) => {
   const rows = await named(filters, text, { signal: 'janks', by: ['group_id', 'title'] }, abort);
-  return rows.map(({ keys: [id = '', title = ''], count, period }) => ({
+  return rows.slice(0, MOST).map(({ keys: [id = '', title = ''], count, period }) => ({
     ...{ id: `group-${id}`, section: 'Jank groups', label: title, note: `${format(count)} ${period}` },
     run: opening(addressOf(`/jank/${id}`, { ...filters, range: searched(filters).range })),
   }));
@@ -79,7 +81,7 @@ async function versions(path: string, filters: Filters, text: string, abort: Abo
   const question = { signal: 'usage' as const, by: ['app_version'], measures: ['sessions'], order: '-sessions' };
   const rows = await named(filters, text, question, abort);
   const page = routeOf(path)?.filters ? path : '/';
-  return rows.map(({ keys: [version = ''], count, period }) => ({
+  return rows.slice(0, MOST).map(({ keys: [version = ''], count, period }) => ({
     ...{ id: `version-${version}`, section: 'Versions', label: version, note: `${format(count)} sessions ${period}` },
     run: opening(addressOf(page, only(filters, 'app_version', version))),
   }));

@@ -2,6 +2,7 @@
 
 import { metricLabel, metricUnit, splitName } from '../format/measures';
 import { format } from '../format/units';
+import { kindName } from '../spans/kinds';
 import { micros } from '../traces/waterfall_layout';
 import type { SessionTimeline } from './ask';
 import { visits } from './visits';
@@ -227,7 +228,7 @@ function jankItem(jank: SessionTimeline['janks'][number]): Item {
 function spanItem(span: SessionTimeline['spans'][number], kind: Kind): Item {
   return item(kind, lasting(span.start, span.duration_us), {
     label: splitName(span.name).short || '(no name)',
-    detail: [span.kind, span.thread, span.status === 'error' ? 'failed' : ''].filter(Boolean).join(', '),
+    detail: [kindName(span.kind), span.thread, span.status === 'error' ? 'failed' : ''].filter(Boolean).join(', '),
     page: span.page,
     isBad: span.status === 'error',
     facts: [

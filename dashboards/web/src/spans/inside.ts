@@ -165,6 +165,6 @@ export function explains(change: number, all: number | null): string {
 /** `p < 0.001`, or words if there is no p-value. */
 export function chanceText(p: number | null): string {
   if (p === null) return 'few samples';
-  const text = p < 0.001 ? 'p < 0.001' : `p = ${probability(p)}`;
+  const text = p < 0.001 ? `p ${probability(p)}` : `p = ${probability(p)}`;
   return isCertain(p) ? text : `may be chance, ${text}`;
 }

@@ -31,7 +31,7 @@ export interface Lane {
   row: number;
   rows: number;
   spans: number;
-  /** The time in which at least one span ran. */
+  /** The time in which at least one span was open. It may have waited. */
   busyUs: number;
 }
 

@@ -1,6 +1,6 @@
 // Judges changes: the text, the verdict and the significance. No other place decides. Pure.
 
-import { format, type Unit } from '../format/units';
+import { changeSize, type Unit } from '../format/units';
 
 export type Better = 'lower' | 'higher' | 'none';
 
@@ -74,7 +74,7 @@ export function relativeChange(value: number, base: number): number {
 /** `+12 %`, `−3.1 %`, `±0 %`. */
 export function signed(relative: number): string {
   if (Math.abs(relative) < 0.005) return '±0 %';
-  return `${relative > 0 ? '+' : '−'}${format(Math.abs(relative), 'share')}`;
+  return `${relative > 0 ? '+' : '−'}${changeSize(relative)}`;
 }
 
 function isNumber(value: number | null | undefined): value is number {
