@@ -409,3 +409,24 @@ async fn what_protobuf_says_json_says_too() {
         "anr\t1"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_whose_answer_was_lost_is_stored_once_also_after_a_restart_and_by_another_server()
+{
+    let mut server = Server::start().await;
+    let request = traces(&[span("once", 1), span("twice", 2)]);
+    assert_eq!(send(&server, "traces", &request).await.0, 200);
+    server.restart().await;
+    server.ready().await;
+    assert_eq!(send(&server, "traces", &request).await, (200, json!({})));
+    server.drained().await;
+    let beside = server.beside().await;
+    assert_eq!(send(&beside, "traces", &request).await, (200, json!({})));
+    beside.drained().await;
+    assert_eq!(
+        server
+            .query("SELECT count(), uniq(span_id) FROM spans")
+            .await,
+        "2\t2"
+    );
+}
