@@ -27,7 +27,10 @@ async function the_overview_compares_the_latest_version_and_says_what_got_worse(
   const { page } = reader;
   await page.goto(`/?project=${PROJECT}`);
   await page.getByRole('link', { name: /Slow frames.*worse/ }).waitFor();
-  const lead = await page.getByText(/ compared with /).first().textContent();
+  const lead = await page
+    .getByText(/ compared with /)
+    .first()
+    .textContent();
   check(lead.includes(LATEST) && lead.includes(PREVIOUS), `compares: ${lead}`);
   const worse = page.getByRole('region', { name: 'What changed' });
   await worse.getByRole('link', { name: 'checkout' }).waitFor();
