@@ -8,6 +8,9 @@ use super::message::Short;
 use super::resource::{Scope, Sender, id};
 use super::value::KeyValue;
 
+/// The rate at which the app samples, if its sampler does not write it into the trace state. A name of our own: there is none for it.
+pub(super) const SAMPLE_RATE: &str = "unjank.sample_rate";
+
 /// The most attributes of an event. Further ones are cut when it is checked.
 const MOST: usize = 64;
 
@@ -22,6 +25,7 @@ pub(super) struct Known<'a> {
     pub(super) event_name: Text<'a>,
     pub(super) exception: Exception<'a>,
     pub(super) is_request: bool,
+    pub(super) sample_rate: Option<f64>,
     connection: Text<'a>,
     generation: Text<'a>,
     /// All others, as sent.
@@ -57,6 +61,7 @@ impl<'a> Known<'a> {
                 "code.line.number" | "code.lineno" => {
                     known.code.line = value.parse().unwrap_or_default();
                 }
+                SAMPLE_RATE => known.sample_rate = value.parse().ok(),
                 "exception.type" => known.exception.kind = value,
                 "exception.message" => known.exception.message = value,
                 "exception.stacktrace" => known.exception.stack = value,

@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 use unjank_protocol::{Resource, Text};
 use uuid::Uuid;
 
+use super::attributes::SAMPLE_RATE;
 use super::message::{Inner, Short, message};
 use super::value::KeyValue;
 
@@ -29,6 +30,7 @@ message! {
 pub(super) struct Sender<'a> {
     pub(super) resource: Resource<'a>,
     pub(super) session_id: Uuid,
+    pub(super) sample_rate: Option<f64>,
     /// The attributes for which a batch has no field. Each event gets them.
     pub(super) others: Vec<(Text<'a>, Text<'a>)>,
 }
@@ -73,6 +75,7 @@ impl<'a> Sender<'a> {
                 "telemetry.sdk.name" => own.sdk_name = value,
                 "telemetry.sdk.language" => language = value,
                 "telemetry.sdk.version" => own.sdk_version = value,
+                SAMPLE_RATE => sender.sample_rate = value.parse().ok(),
                 "telemetry.distro.name" => distribution = Some(value),
                 _ => sender.others.push((key, value)),
             }

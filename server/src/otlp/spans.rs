@@ -78,6 +78,8 @@ pub(super) fn span<'a>(
     for (name, value) in named.into_iter().filter(|(_, value)| !value.is_empty()) {
         known.others.push((name.into(), value));
     }
+    let by_app = known.sample_rate.or(sender.sample_rate);
+    let sample_rate = sample_rate_of(&span.trace_state).or(by_app);
     let is_request = known.is_request && span.kind.0 == CLIENT;
     let start = time(span.start_time_unix_nano);
     let event = Span {
@@ -105,7 +107,7 @@ pub(super) fn span<'a>(
         thread: known.thread,
         code: known.code,
         events: span.events.0.into_iter().map(log_entry).collect(),
-        sample_rate: sample_rate(&span.trace_state),
+        sample_rate: sample_rate.unwrap_or(1.),
     };
     Ok(Found {
         event: Event::Span(Box::new(event)),
@@ -160,19 +162,34 @@ fn links(links: &[Link<'_>]) -> Text<'static> {
 
 /// The sample rate that the samplers of OpenTelemetry write into the trace state: `ot=th:c` means that traces whose random number is
 /// below 0xc0000000000000 of 2⁵⁶ were dropped, so a quarter was kept (*Probability Sampling*).
-fn sample_rate(trace_state: &str) -> f64 {
+fn sample_rate_of(trace_state: &str) -> Option<f64> {
     let mut members = trace_state.split(',').map(str::trim);
-    let parts = members.find_map(|member| member.strip_prefix("ot="));
-    let threshold =
-        parts.and_then(|parts| parts.split(';').find_map(|part| part.strip_prefix("th:")));
-    let Some(digits) = threshold.filter(|digits| (1..=14).contains(&digits.len())) else {
-        return 1.;
-    };
-    let Ok(threshold) = u64::from_str_radix(&format!("{digits:0<14}"), 16) else {
-        return 1.;
-    };
+    let mut parts = members
+        .find_map(|member| member.strip_prefix("ot="))?
+        .split(';');
+    let digits = parts.find_map(|part| part.strip_prefix("th:"))?;
+    if digits.len() > 14 {
+        return None;
+    }
+    let threshold = u64::from_str_radix(&format!("{digits:0<14}"), 16).ok()?;
     const ALL: u64 = 1 << 56;
     #[expect(clippy::cast_precision_loss, reason = "a rate of 56 bits has 53")]
     let rate = ALL.saturating_sub(threshold) as f64 / ALL as f64;
-    rate
+    Some(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trace_state_has_the_sample_rate() {
+        let of = |state| sample_rate_of(state).map(|rate| (rate * 1_000.).round() / 1_000.);
+        assert_eq!(of("ot=th:c"), Some(0.25));
+        assert_eq!(of("other=th:1, ot=rv:6e6d1a75832a2f;th:fd70a4"), Some(0.01));
+        assert_eq!(of("ot=th:0"), Some(1.));
+        for without in ["", "ot=rv:1", "ot=th:xyz", "ot=th:123456789abcdef", "th:c"] {
+            assert_eq!(of(without), None, "{without}");
+        }
+    }
 }

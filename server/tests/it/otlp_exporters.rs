@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde_json::json;
 use tokio::process::Command;
 
+use crate::remote_config::save;
 use crate::server::{NOW, Server};
 use crate::third_party::{installed, succeeds};
 
@@ -100,4 +102,20 @@ async fn the_exporters_for_javascript_send_every_value() {
     let server = server_of_today().await;
     runs("node".into(), "exporter.mjs", &server).await;
     all_is_stored(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_that_samples_as_the_configuration_says_has_right_counts() {
+    let server = server_of_today().await;
+    let token = server.token("admin").await;
+    let configuration = json!({"base": {"sampling": {"spans": {"default": 0.25}}}});
+    save(&server, &token, configuration).await;
+    runs(
+        installed("opentelemetry/venv/bin/python"),
+        "sampling.py",
+        &server,
+    )
+    .await;
+    let counts = "SELECT any(sample_rate), uniq(sample_rate), count() BETWEEN 150 AND 350 FROM spans WHERE name = 'sampled'";
+    assert_eq!(server.stored(counts).await, "0.25\t1\t1");
 }
