@@ -15,12 +15,14 @@ mod value;
 mod wire;
 
 #[cfg(test)]
+mod bounds;
+#[cfg(test)]
 mod properties;
 
 use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
-use unjank_protocol::{Batch, Jank, Metric, Signal, Span, Text};
+use unjank_protocol::{Attributes, Batch, Jank, Metric, Signal, Span, SpanEvent, Text};
 use uuid::Uuid;
 
 use self::message::{Inner, List, Raw, message};
@@ -136,9 +138,7 @@ pub fn read<'a>(
 struct Reader<'a> {
     kind: Kind,
     batch_id: Uuid,
-    most_events: usize,
-    events: usize,
-    attributes_bytes: usize,
+    room: Room,
     request: Request<'a>,
     /// The batch of each resource, session and user.
     places: HashMap<Place<'a>, usize>,
@@ -176,14 +176,45 @@ enum Event<'a> {
 }
 
 impl Event<'_> {
-    fn attributes_bytes(&self) -> usize {
-        let attributes = match self {
-            Self::Span(span) => &span.attributes.0,
-            Self::Metric(metric) => &metric.attributes.0,
-            Self::Jank(jank) => return size_of_val(&*jank.stack),
+    /// The memory that its lists and the texts of its attributes take.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Span(span) => {
+                bytes_of(&span.attributes) + span.events.len() * size_of::<SpanEvent<'_>>()
+            }
+            Self::Metric(metric) => bytes_of(&metric.attributes),
+            Self::Jank(jank) => size_of_val(&*jank.stack),
+        }
+    }
+}
+
+fn bytes_of(Attributes(attributes): &Attributes<'_>) -> usize {
+    let texts = attributes
+        .iter()
+        .map(|(key, value)| key.len() + value.len());
+    size_of_val(attributes.as_slice()) + texts.sum::<usize>()
+}
+
+/// What a request may still take.
+struct Room {
+    most_events: usize,
+    events: usize,
+    bytes: usize,
+}
+
+impl Room {
+    /// Takes room for events with attributes of so many bytes in all. Ask before they are copied.
+    fn take(&mut self, events: usize, bytes: usize) -> Result<(), Unreadable> {
+        self.events = self.events.saturating_add(events);
+        self.bytes = self.bytes.saturating_add(bytes);
+        let (what, limit) = if self.events > self.most_events {
+            ("events", self.most_events)
+        } else if self.bytes > ATTRIBUTES_BYTES {
+            ("bytes of attributes", ATTRIBUTES_BYTES)
+        } else {
+            return Ok(());
         };
-        let texts: usize = attributes.iter().map(|(_, value)| value.len()).sum();
-        size_of_val(attributes.as_slice()) + texts
+        Err(Unreadable::TooMany { what, limit })
     }
 }
 
@@ -192,9 +223,11 @@ impl<'a> Reader<'a> {
         Self {
             kind,
             batch_id,
-            most_events,
-            events: 0,
-            attributes_bytes: 0,
+            room: Room {
+                most_events,
+                events: 0,
+                bytes: 0,
+            },
             request: Request::default(),
             places: HashMap::new(),
         }
@@ -206,7 +239,8 @@ impl<'a> Reader<'a> {
             let of_resource: OfResource<'a> = resource.decode()?;
             let sender = Sender::new(of_resource.resource);
             for scope in of_resource.scopes.items()? {
-                let OfScope { scope, items } = scope.decode()?;
+                let OfScope { mut scope, items } = scope.decode()?;
+                scope.0.cut_texts();
                 let mut items = items.items()?.into_iter();
                 items.try_for_each(|item| self.item(item, &scope.0, (index, &sender)))?;
             }
@@ -224,7 +258,10 @@ impl<'a> Reader<'a> {
         match self.kind {
             Kind::Traces => self.add(spans::span(item, scope, sender), Signal::Spans, from),
             Kind::Logs => {
-                let unique = self.batch_id.as_u128().wrapping_add(self.events as u128);
+                let unique = self
+                    .batch_id
+                    .as_u128()
+                    .wrapping_add(self.room.events as u128);
                 self.add(
                     logs::event(item, scope, sender, unique),
                     Signal::Spans,
@@ -232,11 +269,10 @@ impl<'a> Reader<'a> {
                 )
             }
             Kind::Metrics => {
-                let most = self.most_events - self.events;
-                let points = metrics::points(item, scope, sender, most);
+                let points = metrics::points(item, scope, sender, &mut self.room)?;
                 points
                     .into_iter()
-                    .try_for_each(|point| self.add(point, Signal::Metrics, from))
+                    .try_for_each(|point| self.put(point, Signal::Metrics, from))
             }
         }
     }
@@ -245,16 +281,20 @@ impl<'a> Reader<'a> {
         &mut self,
         found: Result<Found<'a>, Reject>,
         signal: Signal,
+        from: (usize, &Sender<'a>),
+    ) -> Result<(), Unreadable> {
+        let bytes = found.as_ref().map_or(0, |found| found.event.bytes());
+        self.room.take(1, bytes)?;
+        self.put(found, signal, from)
+    }
+
+    /// Puts an event for which there is room into its batch.
+    fn put(
+        &mut self,
+        found: Result<Found<'a>, Reject>,
+        signal: Signal,
         (index, sender): (usize, &Sender<'a>),
     ) -> Result<(), Unreadable> {
-        self.events += 1;
-        if self.events > self.most_events {
-            let limit = self.most_events;
-            return Err(Unreadable::TooMany {
-                what: "events",
-                limit,
-            });
-        }
         let Found {
             event,
             session_id,
@@ -273,14 +313,6 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
         };
-        self.attributes_bytes += event.attributes_bytes();
-        if self.attributes_bytes > ATTRIBUTES_BYTES {
-            let what = "bytes of attributes";
-            return Err(Unreadable::TooMany {
-                what,
-                limit: ATTRIBUTES_BYTES,
-            });
-        }
         let session_id = session_id.unwrap_or(sender.session_id);
         let user_id = user_id.unwrap_or_else(|| sender.resource.user_id.clone());
         let batch = self.batch((index, session_id, user_id), sender)?;

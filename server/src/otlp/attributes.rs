@@ -14,6 +14,15 @@ pub(super) const SAMPLE_RATE: &str = "unjank.sample_rate";
 /// The most attributes of an event. Further ones are cut when it is checked.
 const MOST: usize = 64;
 
+/// The most bytes of a text, as the protocol has it. Texts are cut before anything copies them: those of a resource are copied for each event.
+pub(super) const TEXT: usize = 1024;
+/// The most bytes of a stack, of which 128 frames are kept.
+const STACK: usize = 64 << 10;
+
+pub(super) fn cut(text: &mut Text<'_>) {
+    text.truncate(TEXT);
+}
+
 /// The attributes of one event.
 #[derive(Default)]
 pub(super) struct Known<'a> {
@@ -45,8 +54,11 @@ impl<'a> Known<'a> {
             others: Vec::with_capacity(attributes.len()),
             ..Self::default()
         };
-        for KeyValue { key, value } in attributes {
-            let value = value.0;
+        for KeyValue { mut key, value } in attributes {
+            let mut value = value.0;
+            let is_stack = key.as_str() == "exception.stacktrace";
+            cut(&mut key);
+            value.truncate(if is_stack { STACK } else { TEXT });
             match key.as_str() {
                 "app.screen.name" | "screen.name" => known.page = value,
                 "thread.name" => known.thread = value,
@@ -107,7 +119,8 @@ impl<'a> Known<'a> {
             ("exception.message", message),
             ("exception.stacktrace", stack),
         ];
-        for (name, value) in parts.into_iter().filter(|(_, value)| !value.is_empty()) {
+        for (name, mut value) in parts.into_iter().filter(|(_, value)| !value.is_empty()) {
+            cut(&mut value);
             self.others.push((name.into(), value));
         }
     }

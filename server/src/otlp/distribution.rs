@@ -8,7 +8,7 @@ pub(super) struct Bucket {
     pub(super) count: u64,
 }
 
-/// The most values of a data point: exponential histograms have up to 160 buckets, which are merged in pairs until they fit.
+/// The most values of a data point of one sign. More buckets are merged in pairs until they fit.
 const MOST: usize = 32;
 
 /// The buckets of a histogram with bounds. `None` if their numbers do not fit together. The outer buckets have no bound of their own; they
@@ -38,7 +38,7 @@ pub(super) fn explicit(
         high: max.map_or(high, |max| high.min(max)).max(low),
         count: *count,
     });
-    Some(buckets.filter(|bucket| bucket.count > 0).collect())
+    Some(merged(buckets.filter(|bucket| bucket.count > 0).collect()))
 }
 
 /// The buckets of an exponential histogram of one sign: bucket `offset + n` holds values above base^(offset + n), up to base^(offset + n + 1),
@@ -61,7 +61,10 @@ pub(super) fn exponential(scale: i32, offset: i32, counts: &[u64], sign: f64) ->
             count: *count,
         }
     });
-    let mut buckets: Vec<_> = buckets.collect();
+    merged(buckets.collect())
+}
+
+fn merged(mut buckets: Vec<Bucket>) -> Vec<Bucket> {
     while buckets.len() > MOST {
         let pairs = buckets.chunks(2).map(|pair| Bucket {
             low: pair.iter().map(|one| one.low).fold(f64::INFINITY, f64::min),

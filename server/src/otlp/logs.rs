@@ -8,7 +8,7 @@ use unjank_protocol::{
     Jank, JankKind, JankStrategy, Span, SpanId, SpanKind, SpanStatus, Text, TraceId,
 };
 
-use super::attributes::Known;
+use super::attributes::{Known, cut};
 use super::message::{Raw, Short, message};
 use super::number::{Enum, Fixed, Id};
 use super::resource::{Scope, Sender};
@@ -32,6 +32,8 @@ message! {
     }
 }
 
+/// The most frames of a stack.
+const FRAMES: usize = 128;
 /// opentelemetry-android reports an ANR once the main thread has not answered for this time.
 const ANR_MS: u32 = 5_000;
 const HANG_DURATION: &str = "metrickit.diagnostic.hang.hang_duration";
@@ -45,6 +47,13 @@ pub(super) fn event<'a>(
 ) -> Result<Found<'a>, Reject> {
     let mut record: LogRecord<'a> = item.decode()?;
     let mut known = Known::new(std::mem::take(&mut record.attributes));
+    for text in [
+        &mut record.body.0,
+        &mut record.event_name,
+        &mut record.severity_text,
+    ] {
+        cut(text);
+    }
     if record.event_name.is_empty() {
         record.event_name = std::mem::take(&mut known.event_name);
     }
@@ -92,7 +101,8 @@ fn jank<'a>(
     let text = known.exception.stack.as_str();
     let stack = parse_text(text).unwrap_or_default();
     // The frames borrow from the text of the attribute, which may be a copy.
-    let stack: Vec<_> = stack.into_iter().map(owned).collect();
+    // One more than is kept, so that the cut is noticed.
+    let stack: Vec<_> = stack.into_iter().take(FRAMES + 1).map(owned).collect();
     let missing = match (stack.is_empty(), text.is_empty()) {
         (false, _) => "",
         (true, true) => "the record has no exception.stacktrace",

@@ -6,14 +6,14 @@
 
 use unjank_protocol::{Attributes, Metric, Text};
 
-use super::attributes::Known;
+use super::attributes::{Known, cut};
 use super::distribution::{Bucket, explicit, exponential, fitted};
 use super::message::{Inner, List, Raw, Short, message};
 use super::number::{Double, DoubleList, Enum, Fixed, FixedList, Signed, SignedFixed, WholeList};
 use super::resource::{Scope, Sender};
 use super::spans::time;
 use super::value::KeyValue;
-use super::{Event, Found, Reject};
+use super::{Event, Found, Reject, Room, Unreadable, bytes_of};
 
 message! {
     OtlpMetric<'a> {
@@ -98,26 +98,49 @@ message! {
 
 const CUMULATIVE: u64 = 2;
 
-/// The samples of a metric. If there are more than `most`, some of the others are missing.
+/// The samples of a metric. Takes room for them before it copies what they share.
 pub(super) fn points<'a>(
     item: Raw<'a>,
     scope: &Scope<'a>,
     sender: &Sender<'a>,
-    most: usize,
-) -> Vec<Result<Found<'a>, Reject>> {
-    match samples(item, scope, sender, most) {
-        Ok(found) => found,
-        Err(reject) => vec![Err(reject)],
+    room: &mut Room,
+) -> Result<Vec<Result<Found<'a>, Reject>>, Unreadable> {
+    let (metric, points, data) = match decoded(item) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Ok(Vec::new()),
+        Err(reject) => {
+            room.take(1, 0)?;
+            return Ok(vec![Err(reject)]);
+        }
+    };
+    let is_distribution = matches!(data, Data::Histogram | Data::Exponential);
+    let is_cumulative = is_distribution && points.aggregation_temporality.0 == CUMULATIVE;
+    let mut found = Vec::new();
+    for point in points.data_points.items()? {
+        // A point without a value costs as much as one with a value.
+        room.take(1, 0)?;
+        if is_cumulative {
+            found.push(Err(cumulative(&metric.name)));
+            continue;
+        }
+        match data.samples(point) {
+            Ok((_, Samples { values, .. })) if values.is_empty() => {}
+            Ok((attributes, samples)) => {
+                found.extend(metric.with(attributes, &samples, (scope, sender), room)?);
+            }
+            Err(reject) => found.push(Err(reject)),
+        }
     }
+    Ok(found)
 }
 
-fn samples<'a>(
-    item: Raw<'a>,
-    scope: &Scope<'a>,
-    sender: &Sender<'a>,
-    most: usize,
-) -> Result<Vec<Result<Found<'a>, Reject>>, Reject> {
-    let metric: OtlpMetric<'a> = item.decode()?;
+type Decoded<'a> = (OtlpMetric<'a>, Points<'a>, Data);
+
+/// A metric and its data points. `None` if it has none.
+fn decoded(item: Raw<'_>) -> Result<Option<Decoded<'_>>, Reject> {
+    let mut metric: OtlpMetric<'_> = item.decode()?;
+    cut(&mut metric.name);
+    cut(&mut metric.unit);
     let all = [
         (metric.gauge, Data::Number),
         (metric.sum, Data::Number),
@@ -126,52 +149,55 @@ fn samples<'a>(
         (metric.summary, Data::Summary),
     ];
     let Some((raw, data)) = all.into_iter().find_map(|(raw, data)| Some((raw?, data))) else {
-        return Ok(Vec::new());
+        return Ok(None);
     };
-    let points: Points<'a> = raw.decode()?;
-    let is_distribution = matches!(data, Data::Histogram | Data::Exponential);
-    let is_cumulative = is_distribution && points.aggregation_temporality.0 == CUMULATIVE;
-    let mut found = Vec::new();
-    for point in points.data_points.items()? {
-        if found.len() > most {
-            break;
+    let points = raw.decode()?;
+    Ok(Some((metric, points, data)))
+}
+
+impl<'a> OtlpMetric<'a> {
+    /// The samples of one data point.
+    fn with(
+        &self,
+        attributes: Short<KeyValue<'a>>,
+        samples: &Samples,
+        (scope, sender): (&Scope<'a>, &Sender<'a>),
+        room: &mut Room,
+    ) -> Result<Vec<Result<Found<'a>, Reject>>, Unreadable> {
+        let mut known = Known::new(attributes);
+        if !self.unit.is_empty() {
+            known.others.push(("unit".into(), self.unit.clone()));
         }
-        if is_cumulative {
-            found.push(Err(cumulative(&metric.name)));
-            continue;
-        }
-        match data.samples(point) {
-            Ok((attributes, samples)) => {
-                let mut known = Known::new(attributes);
-                if !metric.unit.is_empty() {
-                    known.others.push(("unit".into(), metric.unit.clone()));
-                }
-                let event = Metric {
-                    name: metric.name.clone(),
-                    time: time(samples.time),
-                    value: 0.,
-                    min: None,
-                    max: None,
-                    count: None,
-                    network: known.network(),
-                    uptime_ms: 0,
-                    attributes: known.attributes(scope, sender),
-                    page: known.page,
-                    sample_rate: 1.,
-                };
-                found.extend(samples.values.into_iter().map(|sample| {
-                    let event = sample.of(&event);
-                    Ok(Found {
-                        event: Event::Metric(Box::new(event)),
-                        session_id: known.session_id,
-                        user_id: known.user_id.clone(),
-                    })
-                }));
-            }
-            Err(reject) => found.push(Err(reject)),
-        }
+        let event = Metric {
+            name: self.name.clone(),
+            time: time(samples.time),
+            value: 0.,
+            min: None,
+            max: None,
+            count: None,
+            network: known.network(),
+            uptime_ms: 0,
+            attributes: known.attributes(scope, sender),
+            page: known.page,
+            sample_rate: 1.,
+        };
+        let shared = [
+            event.name.len(),
+            event.page.len(),
+            known.user_id.as_ref().map_or(0, |id| id.len()),
+        ];
+        let bytes = bytes_of(&event.attributes) + shared.iter().sum::<usize>();
+        let values = samples.values.len();
+        room.take(values - 1, bytes.saturating_mul(values))?;
+        let found = samples.values.iter().map(|sample| {
+            Ok(Found {
+                event: Event::Metric(Box::new(sample.of(&event))),
+                session_id: known.session_id,
+                user_id: known.user_id.clone(),
+            })
+        });
+        Ok(found.collect())
     }
-    Ok(found)
 }
 
 fn cumulative(name: &str) -> Reject {
@@ -245,7 +271,7 @@ impl Data {
             }
             Self::Histogram => {
                 let point: HistogramPoint<'_> = raw.decode()?;
-                let (min, max) = (point.min.map(|one| one.0), point.max.map(|one| one.0));
+                let (min, max) = range(point.min, point.max);
                 let sum = point.sum.map(|one| one.0);
                 let (bounds, counts) = (&point.explicit_bounds.0, &point.bucket_counts.0);
                 let buckets = if counts.is_empty() && bounds.is_empty() {
@@ -274,9 +300,10 @@ impl Data {
                     count: point.zero_count.0,
                 }));
                 buckets.extend(of(&point.positive.0, 1.));
+                let (min, max) = range(point.min, point.max);
                 for bucket in &mut buckets {
-                    let min = point.min.map_or(bucket.low, |one| one.0);
-                    let max = point.max.map_or(bucket.high, |one| one.0);
+                    let min = min.unwrap_or(bucket.low);
+                    let max = max.unwrap_or(bucket.high);
                     bucket.low = bucket.low.max(min.min(bucket.high));
                     bucket.high = bucket.high.min(max.max(bucket.low));
                 }
@@ -295,6 +322,15 @@ impl Data {
                 Ok((point.attributes, Samples { time, values }))
             }
         }
+    }
+}
+
+/// The smallest and the largest measurement, as far as they are possible.
+fn range(min: Option<Double>, max: Option<Double>) -> (Option<f64>, Option<f64>) {
+    let known = |number: Option<Double>| number.map(|one| one.0).filter(|one| one.is_finite());
+    match (known(min), known(max)) {
+        (Some(min), Some(max)) if min > max => (None, None),
+        range => range,
     }
 }
 

@@ -168,7 +168,14 @@ impl Field<'_> for Enum {
 }
 
 /// OTLP writes numbers, other libraries for protobuf the names. All names of one number end in the same words.
-const NAMES: [(&str, u64); 9] = [
+const NAMES: [(&str, u64); 15] = [
+    // Severities, of which `SEVERITY_NUMBER_ERROR2` and so on follow their first one.
+    ("SEVERITY_NUMBER_TRACE", 1),
+    ("SEVERITY_NUMBER_DEBUG", 5),
+    ("SEVERITY_NUMBER_INFO", 9),
+    ("SEVERITY_NUMBER_WARN", 13),
+    ("SEVERITY_NUMBER_ERROR", 17),
+    ("SEVERITY_NUMBER_FATAL", 21),
     ("_INTERNAL", 1),
     ("_SERVER", 2),
     ("_CLIENT", 3),
@@ -192,7 +199,8 @@ impl<'de> Deserialize<'de> for Enum {
                 Ok(Enum(number))
             }
             fn visit_str<E: Error>(self, name: &str) -> Result<Enum, E> {
-                let named = NAMES.iter().find(|(end, _)| name.ends_with(end));
+                let first = name.trim_end_matches(['2', '3', '4']);
+                let named = NAMES.iter().find(|(end, _)| first.ends_with(end));
                 let number = named.map(|(_, number)| *number);
                 Ok(Enum(
                     number.or_else(|| name.parse().ok()).unwrap_or_default(),
@@ -245,7 +253,7 @@ macro_rules! numbers {
                     _ => return Err(wrong_type()),
                 }
                 if self.0.len() > MOST_NUMBERS {
-                    return Err(Unreadable::proto("a data point has more than 1,024 buckets"));
+                    return Err(Unreadable::proto(TOO_MANY_NUMBERS));
                 }
                 Ok(())
             }
@@ -254,7 +262,11 @@ macro_rules! numbers {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let numbers = unjank_protocol::AtMost::<Scalar, MOST_NUMBERS>::deserialize(deserializer)?.0;
-                Ok(Self(numbers.into_iter().map(|number| <$type>::from_scalar(&number)).collect()))
+                if numbers.len() > MOST_NUMBERS {
+                    return Err(D::Error::custom(TOO_MANY_NUMBERS));
+                }
+                let numbers: Option<_> = numbers.iter().map(<$type>::from_scalar).collect();
+                numbers.map(Self).ok_or_else(|| D::Error::custom("a count is a whole number from 0 on"))
             }
         }
     };
@@ -262,20 +274,22 @@ macro_rules! numbers {
 
 /// The most buckets of a data point.
 const MOST_NUMBERS: usize = 1024;
+const TOO_MANY_NUMBERS: &str = "a data point has more than 1,024 buckets";
 
-trait FromScalar {
-    fn from_scalar(scalar: &Scalar) -> Self;
+trait FromScalar: Sized {
+    fn from_scalar(scalar: &Scalar) -> Option<Self>;
 }
 
 impl FromScalar for u64 {
-    fn from_scalar(scalar: &Scalar) -> Self {
-        Self::try_from(scalar.whole()).unwrap_or_default()
+    fn from_scalar(scalar: &Scalar) -> Option<Self> {
+        let is_number = !scalar.float().is_nan();
+        is_number.then(|| Self::try_from(scalar.whole()).ok())?
     }
 }
 
 impl FromScalar for f64 {
-    fn from_scalar(scalar: &Scalar) -> Self {
-        scalar.float()
+    fn from_scalar(scalar: &Scalar) -> Option<Self> {
+        Some(scalar.float())
     }
 }
 

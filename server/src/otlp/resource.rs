@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use unjank_protocol::{Resource, Text};
 use uuid::Uuid;
 
-use super::attributes::SAMPLE_RATE;
+use super::attributes::{SAMPLE_RATE, cut};
 use super::message::{Inner, Short, message};
 use super::value::KeyValue;
 
@@ -22,6 +22,17 @@ message! {
         1 name: Text<'a>,
         2 version: Text<'a>,
         3 attributes: Short<KeyValue<'a>>,
+    }
+}
+
+impl Scope<'_> {
+    pub(super) fn cut_texts(&mut self) {
+        cut(&mut self.name);
+        cut(&mut self.version);
+        for KeyValue { key, value } in &mut self.attributes.0 {
+            cut(key);
+            cut(&mut value.0);
+        }
     }
 }
 
@@ -44,8 +55,10 @@ impl<'a> Sender<'a> {
         let (mut os_type, mut model_id, mut platform) =
             (Text::default(), Text::default(), Text::default());
         let mut digest = Sha256::new();
-        for KeyValue { key, value } in resource.attributes.0 {
-            let value = value.0;
+        for KeyValue { mut key, value } in resource.attributes.0 {
+            let mut value = value.0;
+            cut(&mut key);
+            cut(&mut value);
             digest.update(key.as_bytes());
             digest.update(value.as_bytes());
             match key.as_str() {

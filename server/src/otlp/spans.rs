@@ -3,7 +3,7 @@
 
 use unjank_protocol::{Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId};
 
-use super::attributes::Known;
+use super::attributes::{Known, TEXT};
 use super::message::{Inner, Raw, Short, message};
 use super::number::{Enum, Fixed, Id};
 use super::resource::{Scope, Sender};
@@ -144,6 +144,9 @@ fn log_entry(event: OtlpEvent<'_>) -> SpanEvent<'_> {
         let mut text = name.as_str().to_owned();
         for KeyValue { key, value } in &event.attributes.0 {
             text.extend([" ", key, "=", &value.0]);
+            if text.len() > TEXT {
+                break;
+            }
         }
         name = text.into();
     }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
-use unjank_protocol::{Limits, Text};
+use unjank_protocol::Text;
 
 use super::Unreadable;
 use super::message::{Field, Raw, bytes, message, text, wrong_type};
@@ -22,8 +22,11 @@ message! {
 #[derive(Debug, Default)]
 pub(super) struct Any<'a>(pub(super) Text<'a>);
 
-/// Values may contain values. Deeper ones are refused.
+/// Values may contain values. Deeper ones are left out.
 const DEPTH: u32 = 32;
+/// Longer lists, maps and bytes are left out, because their parts take many times their length in memory, and 1 KiB of their text is kept.
+const LONGEST: usize = 16 << 10;
+const LEFT_OUT: &str = "…";
 
 impl<'a> Field<'a> for Any<'a> {
     fn read(&mut self, value: Value<'a>) -> Result<(), Unreadable> {
@@ -31,6 +34,7 @@ impl<'a> Field<'a> for Any<'a> {
             let (number, value) = field?;
             self.0 = match (number, value) {
                 (1, Value::Bytes(bytes)) => text(bytes),
+                (_, Value::Bytes(bytes)) if bytes.len() > LONGEST => LEFT_OUT.into(),
                 (1..=7, value) => plain(&json_of_field(number, value, DEPTH)?),
                 _ => continue,
             };
@@ -44,20 +48,15 @@ fn plain(value: &Json) -> Text<'static> {
     match value {
         Json::String(text) => text.clone().into(),
         Json::Null => Text::default(),
-        other => {
-            // Attributes of a resource are copied for each event.
-            let mut text = Text::from(other.to_string());
-            text.truncate(Limits::default().string_bytes);
-            text
-        }
+        other => other.to_string().into(),
     }
 }
 
 /// The value that a field of `AnyValue` has.
 fn json_of_field(number: u32, value: Value<'_>, depth: u32) -> Result<Json, Unreadable> {
-    let depth = depth
-        .checked_sub(1)
-        .ok_or_else(|| Unreadable::proto("values are nested too deeply"))?;
+    let Some(depth) = depth.checked_sub(1) else {
+        return Ok(LEFT_OUT.into());
+    };
     Ok(match (number, value) {
         (1, Value::Bytes(bytes)) => text(bytes).as_str().into(),
         (2, Value::Varint(flag)) => (flag != 0).into(),
@@ -118,6 +117,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Any<'a> {
         };
         if let Ok(OfText { value }) = serde_json::from_str(raw.get()) {
             return Ok(Self(value));
+        }
+        if raw.get().len() > LONGEST {
+            return Ok(Self(LEFT_OUT.into()));
         }
         let value = serde_json::from_str(raw.get()).map_err(serde::de::Error::custom)?;
         Ok(Self(plain(&unwrapped(value))))
