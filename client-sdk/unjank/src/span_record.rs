@@ -221,4 +221,30 @@ mod tests {
     fn a_record_fits_into_two_cache_lines() {
         assert!(size_of::<SpanRecord>() <= 128);
     }
+
+    #[test]
+    fn a_span_is_the_same_with_texts_of_its_own() {
+        let now = Moment::now();
+        let mut record = SpanRecord::blank();
+        (record.trace_id, record.span_id, record.parent_id) = (1, 2, 3);
+        record.extras = Some(Box::new(Extras {
+            attributes: [("items".into(), "3".into())].into_iter().collect(),
+            events: vec![(now, "cart read".into())],
+            ..*Extras::named("checkout".to_owned())
+        }));
+        let wall = WallClock::new();
+        let meaning = Meaning {
+            wall: &wall,
+            start: now.nanos(),
+            end: now.nanos() + 2_999,
+            thread: "main",
+            page: "Cart",
+        };
+        let borrowed = record.to_span(&meaning, Text::from);
+        let owned = record.to_span(&meaning, |text| text.to_owned().into());
+        assert_eq!(borrowed, owned);
+        assert_eq!((&*owned.name, &*owned.thread), ("checkout", "main"));
+        assert_eq!((&*owned.page, owned.duration_us), ("Cart", 2));
+        assert_eq!((owned.attributes.0.len(), owned.events.len()), (1, 1));
+    }
 }
