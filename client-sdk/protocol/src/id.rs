@@ -37,15 +37,25 @@ fn parse_u128(text: &[u8]) -> Option<u128> {
     Some(u128::from(parse_u64(high)?) << 64 | u128::from(parse_u64(low)?))
 }
 
-/// Writes the lowest `DIGITS` hex digits of a number. Spans are written all the time, and `{:x}` takes five times as long.
-fn hex<const DIGITS: usize>(number: u128) -> [u8; DIGITS] {
-    let mut rest = number;
-    let mut digits = [b'0'; DIGITS];
-    for digit in digits.iter_mut().rev() {
-        *digit = b"0123456789abcdef"[(rest & 0xf) as usize];
-        rest >>= 4;
+/// Hex digits. Aligned, because they are then read as a text several bytes at once.
+#[repr(align(16))]
+struct Digits<const COUNT: usize>([u8; COUNT]);
+
+impl<const COUNT: usize> Digits<COUNT> {
+    /// Writes the lowest digits of a number. Spans are written all the time, and `{:x}` takes five times as long.
+    fn of(number: u128) -> Self {
+        let mut rest = number;
+        let mut digits = [b'0'; COUNT];
+        for digit in digits.iter_mut().rev() {
+            *digit = b"0123456789abcdef"[(rest & 0xf) as usize];
+            rest >>= 4;
+        }
+        Self(digits)
     }
-    digits
+
+    fn text(&self) -> &str {
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
 
 macro_rules! hex_id {
@@ -56,14 +66,13 @@ macro_rules! hex_id {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(str::from_utf8(&hex::<$digits>(u128::from(self.0))).unwrap_or_default())
+                f.write_str(Digits::<$digits>::of(u128::from(self.0)).text())
             }
         }
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let digits = hex::<$digits>(u128::from(self.0));
-                serializer.serialize_str(str::from_utf8(&digits).unwrap_or_default())
+                serializer.serialize_str(Digits::<$digits>::of(u128::from(self.0)).text())
             }
         }
 

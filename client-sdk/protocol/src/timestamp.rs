@@ -46,19 +46,48 @@ impl Timestamp {
     }
 }
 
-/// The longest time is `2026-11-20T12:00:00.123456Z`.
-type Buffer = [u8; 32];
+/// The longest time.
+const LONGEST: &[u8; 27] = b"0000-00-00T00:00:00.000000Z";
+type Buffer = [u8; LONGEST.len()];
+
+/// Microseconds of a day.
+const DAY_US: i64 = 86_400_000_000;
 
 impl Timestamp {
-    /// Writes the time as RFC 3339. `None` before the year 0 and after the year 9999.
+    /// Writes the time as RFC 3339. `None` before the year 0 and after the year 9999. Every span has a time, and a formatter takes
+    /// several times as long.
     fn rfc_3339(self, buffer: &mut Buffer) -> Option<&str> {
-        let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000).ok()?;
-        // `format_into` returns a length without the digits below the second.
-        let mut rest = buffer.as_mut_slice();
-        time.format_into(&mut rest, &Rfc3339).ok()?;
-        let unused = rest.len();
-        let length = buffer.len().checked_sub(unused)?;
-        str::from_utf8(buffer.get(..length)?).ok()
+        let day = Day::containing(self);
+        let (year, month, date) = day.date()?.to_calendar_date();
+        let year = u32::try_from(year).ok().filter(|year| *year <= 9_999)?;
+        let micros = self.0.rem_euclid(DAY_US);
+        let second = u32::try_from(micros / 1_000_000).ok()?;
+        let fraction = u32::try_from(micros % 1_000_000).ok()?;
+        buffer.copy_from_slice(LONGEST);
+        put(&mut buffer[..4], year);
+        put(&mut buffer[5..7], u32::from(u8::from(month)));
+        put(&mut buffer[8..10], u32::from(date));
+        put(&mut buffer[11..13], second / 3_600);
+        put(&mut buffer[14..16], second / 60 % 60);
+        put(&mut buffer[17..19], second % 60);
+        put(&mut buffer[20..26], fraction);
+        // Without the zeros at the end of the fraction, and without its point if nothing is left.
+        let mut end = if fraction == 0 { 19 } else { 26 };
+        while fraction > 0 && buffer[end - 1] == b'0' {
+            end -= 1;
+        }
+        buffer[end] = b'Z';
+        str::from_utf8(buffer.get(..=end)?).ok()
+    }
+}
+
+/// Writes the last digits of a number.
+#[inline]
+fn put(digits: &mut [u8], number: u32) {
+    let mut rest = number;
+    for digit in digits.iter_mut().rev() {
+        *digit = b"0123456789"[(rest % 10) as usize];
+        rest /= 10;
     }
 }
 
@@ -123,7 +152,7 @@ impl Day {
     /// Returns the UTC day that contains `time`.
     #[must_use]
     pub fn containing(time: Timestamp) -> Self {
-        let days = time.0.div_euclid(86_400_000_000);
+        let days = time.0.div_euclid(DAY_US);
         Self(i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX }))
     }
 
@@ -135,19 +164,23 @@ impl Day {
             date.to_julian_day().saturating_sub(EPOCH.to_julian_day()),
         ))
     }
+
+    fn date(self) -> Option<Date> {
+        Date::from_julian_day(self.0.saturating_add(EPOCH.to_julian_day())).ok()
+    }
 }
 
 impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Date::from_julian_day(self.0.saturating_add(EPOCH.to_julian_day())) {
-            Ok(date) => write!(
+        match self.date() {
+            Some(date) => write!(
                 f,
                 "{:04}-{:02}-{:02}",
                 date.year(),
                 u8::from(date.month()),
                 date.day()
             ),
-            Err(_) => write!(f, "day {}", self.0),
+            None => write!(f, "day {}", self.0),
         }
     }
 }

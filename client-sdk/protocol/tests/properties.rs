@@ -1,6 +1,8 @@
 //! Properties that hold for every input: written values are read back unchanged, and hostile text never panics.
 
 use proptest::prelude::*;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 use unjank_protocol::{
     Attributes, Batch, Code, Day, Frame, Histogram, Jank, JankEnd, JankKind, JankStrategy, Metric,
     Network, Resource, Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId,
@@ -132,6 +134,13 @@ proptest! {
     fn times_and_days_are_read_back_unchanged(time in timestamp(), day in -719_528..2_932_896_i32) {
         prop_assert_eq!(Timestamp::parse(&time.to_string()), Some(time));
         prop_assert_eq!(Day::parse(&Day::from_days(day).to_string()), Some(Day::from_days(day)));
+    }
+
+    #[test]
+    fn times_are_written_as_rfc_3339(time in timestamp(), unit in proptest::sample::select(&[1, 10, 1_000, 100_000, 1_000_000])) {
+        let micros = time.as_micros().div_euclid(unit) * unit;
+        let expected = OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1_000).unwrap();
+        prop_assert_eq!(Timestamp::from_micros(micros).to_string(), expected.format(&Rfc3339).unwrap());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Batches as they are kept until the server has them.
 
+use std::{fmt, io};
+
 use serde::Serialize;
 use unjank_protocol::{Batch, Events, Signal, Timestamp, for_each_signal};
 use uuid::Uuid;
@@ -28,7 +30,7 @@ pub(crate) enum SealError {
     #[error("a batch cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     #[error("a batch cannot be compressed: {0}")]
-    Zstd(#[from] std::io::Error),
+    Zstd(#[from] io::Error),
 }
 
 /// On batches of recorded sessions, level 3 takes a third longer and its result is no smaller.
@@ -59,7 +61,7 @@ fn seal(batch: &Batch<'_>) -> Result<Sealed, SealError> {
     let mut json = serde_json::to_vec(batch)?;
     // The time of sending is written behind it, when there is one.
     json.pop();
-    sealed(batch, &json, counts(batch))
+    sealed(batch, &json, counts(batch), &mut Packer::default())
 }
 
 /// Seals a batch whose JSON, without the closing brace, has these events.
@@ -67,6 +69,7 @@ pub(crate) fn sealed(
     head: &Batch<'_>,
     json: &[u8],
     events: Vec<(Signal, u32)>,
+    packer: &mut Packer,
 ) -> Result<Sealed, SealError> {
     Ok(Sealed {
         batch_id: head.batch_id,
@@ -74,8 +77,33 @@ pub(crate) fn sealed(
         reported_losses: reported_losses(head),
         split_from: head.split_from.clone(),
         setting: Setting::default(),
-        body: zstd::bulk::compress(json, ZSTD_LEVEL)?,
+        body: packer.pack(json)?,
     })
+}
+
+/// Compresses batches. Keeps its memory from one batch to the next, because it takes as long to get as to fill.
+#[derive(Default)]
+pub(crate) struct Packer(Option<zstd::bulk::Compressor<'static>>);
+
+impl fmt::Debug for Packer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packer").finish_non_exhaustive()
+    }
+}
+
+impl Packer {
+    fn pack(&mut self, json: &[u8]) -> io::Result<Vec<u8>> {
+        let compressor = match &mut self.0 {
+            Some(compressor) => compressor,
+            none => none.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL)?),
+        };
+        compressor.compress(json)
+    }
+
+    /// Gives the memory back.
+    pub(crate) fn rest(&mut self) {
+        self.0 = None;
+    }
 }
 
 #[derive(Serialize)]

@@ -118,10 +118,10 @@ impl Shared {
         self.forks != forks()
     }
 
-    /// Returns whether a span began in the process that created this one by `fork`, and is recorded there.
-    pub(crate) fn is_of_parent(&self, event: &Event) -> bool {
-        let began_before = |span: &unjank_protocol::Span<'_>| span.uptime_ms < self.created_ms;
-        self.forks > 0 && matches!(event, Event::Span(span) if began_before(span))
+    /// Returns whether a span that began then, in milliseconds since the process began, began in the process that created this one by
+    /// `fork`, and is recorded there.
+    pub(crate) fn is_of_parent(&self, began_ms: u64) -> bool {
+        self.forks > 0 && began_ms < self.created_ms
     }
 
     /// Never blocks: counts an event that does not fit as lost.

@@ -29,7 +29,7 @@ impl Moment {
 
     /// Whole milliseconds since the process began, as far as it is known.
     pub(crate) fn millis(self) -> u64 {
-        u64::try_from(self.micros() / 1_000).unwrap_or_default()
+        whole_millis(self.nanos())
     }
 
     /// Microseconds since the first call in this process.
@@ -50,16 +50,11 @@ impl Moment {
             None => nanos(origin().saturating_duration_since(self.0)).saturating_neg(),
         }
     }
+}
 
-    /// The reverse of [`Self::nanos`].
-    pub(crate) fn from_nanos(nanos: i64) -> Self {
-        let distance = Duration::from_nanos(nanos.unsigned_abs());
-        let moment = match nanos {
-            0.. => origin().checked_add(distance),
-            _ => origin().checked_sub(distance),
-        };
-        Self(moment.unwrap_or_else(origin))
-    }
+/// Whole milliseconds of what [`Moment::nanos`] returns.
+pub(crate) fn whole_millis(nanos: i64) -> u64 {
+    u64::try_from(nanos / 1_000_000).unwrap_or_default()
 }
 
 /// The moment from which moments are counted: when this process first asked for it.
@@ -173,7 +168,12 @@ impl WallClock {
     }
 
     pub(crate) fn at(&self, moment: Moment) -> Timestamp {
-        Timestamp::from_micros(self.ahead_us.load(Ordering::Relaxed)).shifted(moment.micros())
+        self.at_nanos(moment.nanos())
+    }
+
+    /// Converts what [`Moment::nanos`] returns.
+    pub(crate) fn at_nanos(&self, nanos: i64) -> Timestamp {
+        Timestamp::from_micros(self.ahead_us.load(Ordering::Relaxed)).shifted(nanos / 1_000)
     }
 
     /// Returns the setting of the clock when it was last followed.

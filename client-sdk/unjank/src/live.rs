@@ -35,7 +35,7 @@ use serde::Serialize;
 pub use self::overlay::show;
 pub use self::spans::SpanTotal;
 pub use self::state::{Watch, watch};
-pub(crate) use self::state::{clear, count_request, sample, see};
+pub(crate) use self::state::{clear, count_request, is_watched, sample, see};
 #[cfg(feature = "live-terminal")]
 pub use self::terminal::Panel;
 pub use self::text::Line;

@@ -65,6 +65,27 @@ impl Names {
     }
 }
 
+/// Names as a thread last saw them, for a lookup without a lock.
+#[derive(Debug, Default)]
+pub(crate) struct KnownNames(Vec<Arc<str>>);
+
+impl KnownNames {
+    /// Returns some of the names.
+    pub(crate) fn of<const COUNT: usize>(
+        &mut self,
+        names: &Names,
+        ids: [NameId; COUNT],
+    ) -> [&str; COUNT] {
+        let places = ids.map(|NameId(id)| usize::try_from(id).unwrap_or_default());
+        if places.iter().any(|place| *place >= self.0.len()) {
+            let table = names.0.read().unwrap_or_else(PoisonError::into_inner);
+            let new = table.names.get(self.0.len()..).unwrap_or_default();
+            self.0.extend_from_slice(new);
+        }
+        places.map(|place| self.0.get(place).map_or("", |name| &**name))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +102,9 @@ mod tests {
             names.id(&number.to_string());
         }
         assert_eq!(names.id("one more"), NameId::default());
+        let mut known = KnownNames::default();
+        assert_eq!(known.of(&names, [feed, NameId::default()]), ["Feed", ""]);
+        assert_eq!(known.of(&names, [names.id("7")]), ["7"]);
         assert_eq!(names.id("Feed"), feed);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use unjank_protocol::{Batch, Resource, SdkHealth, Signal, Traffic};
+use unjank_protocol::{Batch, Resource, SdkHealth, Signal, Span, Traffic};
 use uuid::Uuid;
 
-use crate::batch::{SealError, Sealed, counts, sealed};
+use crate::batch::{Packer, SealError, Sealed, counts, sealed};
 use crate::event::Event;
 use crate::modules;
 
@@ -16,6 +16,7 @@ pub(crate) struct Pending {
     pub(crate) head: Batch<'static>,
     lists: BTreeMap<Signal, List>,
     len: usize,
+    packer: Packer,
 }
 
 /// The events of one signal as JSON, with commas between them.
@@ -36,6 +37,7 @@ impl Pending {
             },
             lists: BTreeMap::new(),
             len: 0,
+            packer: Packer::default(),
         }
     }
 
@@ -68,30 +70,39 @@ impl Pending {
 
     /// Adds an event. Returns its JSON.
     pub(crate) fn add(&mut self, event: Event) -> &[u8] {
-        let signal = event.signal();
+        match event {
+            Event::Span(span) => self.add_span(&span),
+            Event::FrameWindow(window) => self.append(Signal::FrameWindows, &window),
+            Event::Traffic(traffic) => self.append(Signal::Traffic, &traffic),
+            Event::PageLoad(load) => self.append(Signal::PageLoads, &load),
+            Event::Metric(metric) => self.append(Signal::Metrics, &metric),
+            Event::AppStart(start) => self.append(Signal::AppStarts, &start),
+            Event::Recomposition(redrawn) => self.append(Signal::Recompositions, &redrawn),
+            Event::Jank(jank) => {
+                self.len += 1;
+                let list = self.lists.entry(Signal::Janks).or_default();
+                list.json.clear();
+                write(&jank, &mut list.json);
+                self.head.janks.push(jank);
+                &list.json
+            }
+        }
+    }
+
+    /// Adds a span. Returns its JSON.
+    pub(crate) fn add_span(&mut self, span: &Span<'_>) -> &[u8] {
+        self.append(Signal::Spans, span)
+    }
+
+    fn append(&mut self, signal: Signal, event: &impl serde::Serialize) -> &[u8] {
         self.len += 1;
         let list = self.lists.entry(signal).or_default();
-        if let Event::Jank(jank) = event {
-            list.json.clear();
-            write(&jank, &mut list.json);
-            self.head.janks.push(jank);
-            return &list.json;
-        }
         if list.events > 0 {
             list.json.push(b',');
         }
         list.events += 1;
         let start = list.json.len();
-        match &event {
-            Event::Span(span) => write(span, &mut list.json),
-            Event::FrameWindow(window) => write(window, &mut list.json),
-            Event::Traffic(traffic) => write(traffic, &mut list.json),
-            Event::PageLoad(load) => write(load, &mut list.json),
-            Event::Metric(metric) => write(metric, &mut list.json),
-            Event::AppStart(start) => write(start, &mut list.json),
-            Event::Recomposition(redrawn) => write(redrawn, &mut list.json),
-            Event::Jank(_) => {}
-        }
+        write(event, &mut list.json);
         list.json.get(start..).unwrap_or_default()
     }
 
@@ -102,7 +113,8 @@ impl Pending {
 
     /// Makes a batch of what was collected; nothing is left.
     pub(crate) fn seal(&mut self, config_revision: u64) -> Result<Sealed, SealError> {
-        let rest = self.rest();
+        let mut rest = self.rest();
+        std::mem::swap(&mut rest.packer, &mut self.packer);
         let Self {
             mut head, lists, ..
         } = std::mem::replace(self, rest);
@@ -112,6 +124,9 @@ impl Pending {
         let mut json = serde_json::to_vec(&head)?;
         // The time of sending is written behind it, when there is one.
         json.pop();
+        // A list takes 32 bytes more at most.
+        let more = lists.values().map(|list| list.json.len() + 32);
+        json.reserve(more.sum());
         for (signal, list) in lists.iter().filter(|(_, list)| list.events > 0) {
             events.push((*signal, list.events));
             json.extend_from_slice(b",\"");
@@ -120,7 +135,12 @@ impl Pending {
             json.extend_from_slice(&list.json);
             json.push(b']');
         }
-        sealed(&head, &json, events)
+        sealed(&head, &json, events, &mut self.packer)
+    }
+
+    /// Gives back the memory that sealing takes.
+    pub(crate) fn relax(&mut self) {
+        self.packer.rest();
     }
 
     /// A batch of these rows alone, of this session: the same rows with the same id are stored once.

@@ -4,14 +4,16 @@ use std::borrow::Cow;
 
 use compact_str::CompactString;
 use smallvec::SmallVec;
-use unjank_protocol::{Attributes, Network, Signal, Span, SpanEvent, SpanId, SpanStatus, TraceId};
+use unjank_protocol::{
+    Attributes, Network, Signal, Span, SpanEvent, SpanId, SpanStatus, Text, TraceId,
+};
 
-use crate::clock::{Moment, WallClock};
-use crate::event::{Event, text};
-use crate::names::{NameId, Names};
+use crate::clock::{Moment, WallClock, whole_millis};
+use crate::event::Event;
+use crate::names::NameId;
 use crate::random::{draw, draw_for};
 use crate::site::Site;
-use crate::ticks::{Tick, Timeline};
+use crate::ticks::Tick;
 use crate::users::Turn;
 
 /// What waits in the queue that all threads share.
@@ -30,10 +32,14 @@ impl Queued {
     }
 }
 
-/// Converts the times of spans.
-pub(crate) struct Times<'t> {
-    pub(crate) wall: &'t WallClock,
-    pub(crate) timeline: &'t mut Timeline,
+/// What a span is sent with and its record does not have.
+pub(crate) struct Meaning<'m> {
+    pub(crate) wall: &'m WallClock,
+    /// In nanoseconds, as [`Moment::nanos`].
+    pub(crate) start: i64,
+    pub(crate) end: i64,
+    pub(crate) thread: &'m str,
+    pub(crate) page: &'m str,
 }
 
 /// What waits in memory. Spans are many, so they are made into their final form by the background thread.
@@ -53,33 +59,28 @@ impl Waiting {
         }
     }
 
+    /// Returns the record of a span.
+    pub(crate) fn span(&self) -> Option<&SpanRecord> {
+        match self {
+            Self::Span(record) => Some(record),
+            Self::Queued(Queued::Span(record)) => Some(record),
+            Self::Queued(Queued::Event(_)) => None,
+        }
+    }
+
     /// Draws a number from 0 to below 1: the same for the spans of a trace that are taken within a minute, so that most traces stay whole.
     /// An app that has one trace all day is sampled as well.
     pub(crate) fn draw(&self, now: Moment) -> f64 {
-        let trace_id = match self {
-            Self::Span(record) => record.trace_id,
-            Self::Queued(Queued::Span(record)) => record.trace_id,
-            Self::Queued(Queued::Event(_)) => return draw(),
+        let Some(record) = self.span() else {
+            return draw();
         };
-        let (high, low) = uuid::Uuid::from_u128(trace_id).as_u64_pair();
+        let (high, low) = uuid::Uuid::from_u128(record.trace_id).as_u64_pair();
         draw_for(high ^ low ^ (now.millis() / 60_000))
     }
 
     /// Returns the tags of a span.
     pub(crate) fn tags(&self) -> &'static [&'static str] {
-        match self {
-            Self::Span(record) => record.site.tags,
-            Self::Queued(Queued::Span(record)) => record.site.tags,
-            Self::Queued(Queued::Event(_)) => &[],
-        }
-    }
-
-    pub(crate) fn into_event(self, times: Times<'_>, names: &Names) -> Event {
-        match self {
-            Self::Span(record) => Event::Span(record.into_span(times, names)),
-            Self::Queued(Queued::Span(record)) => Event::Span(record.into_span(times, names)),
-            Self::Queued(Queued::Event(event)) => *event,
-        }
+        self.span().map_or(&[], |record| record.site.tags)
     }
 }
 
@@ -167,38 +168,43 @@ impl SpanRecord {
         own.unwrap_or(self.site.name)
     }
 
-    fn into_span(self, Times { wall, timeline }: Times<'_>, names: &Names) -> Span<'static> {
-        let (start, end) = (timeline.moment(self.start), timeline.moment(self.end));
-        let duration = end.since(start).as_micros();
-        let extras = self.extras.map(|extras| *extras).unwrap_or_default();
-        let attributes = extras.attributes.into_iter();
-        let events = extras.events.into_iter();
+    /// Returns the span as it is sent. `text` borrows or copies what is not a constant.
+    pub(crate) fn to_span<'s, 't>(
+        &'s self,
+        meaning: &Meaning<'s>,
+        text: impl Fn(&'s str) -> Text<'t>,
+    ) -> Span<'t> {
+        let Meaning {
+            wall, start, end, ..
+        } = *meaning;
+        let extras = self.extras.as_deref();
+        let own_name = extras.and_then(|extras| extras.name.as_deref());
+        let attributes = extras.into_iter().flat_map(|extras| &extras.attributes);
+        let events = extras.into_iter().flat_map(|extras| &extras.events);
         Span {
             trace_id: TraceId(self.trace_id),
             span_id: SpanId(self.span_id),
             parent_span_id: (self.parent_id != 0).then_some(SpanId(self.parent_id)),
-            name: extras
-                .name
-                .map_or_else(|| self.site.name.into(), Into::into),
+            name: own_name.map_or_else(|| self.site.name.into(), &text),
             kind: self.site.kind,
-            start: wall.at(start),
-            duration_us: i64::try_from(duration).unwrap_or(i64::MAX),
-            thread: names.name(self.thread).to_string().into(),
+            start: wall.at_nanos(start),
+            duration_us: end.saturating_sub(start).max(0) / 1_000,
+            thread: text(meaning.thread),
             on_main_thread: self.on_main_thread,
             status: self.status,
-            page: names.name(self.page).to_string().into(),
+            page: text(meaning.page),
             network: self.network,
-            uptime_ms: start.millis(),
+            uptime_ms: whole_millis(start),
             code: self.site.place.code(),
             attributes: Attributes(
                 attributes
-                    .map(|(key, value)| (text(key), value.into_string().into()))
+                    .map(|(key, value)| (text(key), text(value)))
                     .collect(),
             ),
             events: events
                 .map(|(time, name)| SpanEvent {
                     // They are timed by another clock, which may differ by microseconds.
-                    time: wall.at(time.clamp(start, end.max(start))),
+                    time: wall.at_nanos(time.nanos().clamp(start, end.max(start))),
                     name: text(name),
                 })
                 .collect(),
@@ -214,5 +220,31 @@ mod tests {
     #[test]
     fn a_record_fits_into_two_cache_lines() {
         assert!(size_of::<SpanRecord>() <= 128);
+    }
+
+    #[test]
+    fn a_span_is_the_same_with_texts_of_its_own() {
+        let now = Moment::now();
+        let mut record = SpanRecord::blank();
+        (record.trace_id, record.span_id, record.parent_id) = (1, 2, 3);
+        record.extras = Some(Box::new(Extras {
+            attributes: [("items".into(), "3".into())].into_iter().collect(),
+            events: vec![(now, "cart read".into())],
+            ..*Extras::named("checkout".to_owned())
+        }));
+        let wall = WallClock::new();
+        let meaning = Meaning {
+            wall: &wall,
+            start: now.nanos(),
+            end: now.nanos() + 2_999,
+            thread: "main",
+            page: "Cart",
+        };
+        let borrowed = record.to_span(&meaning, Text::from);
+        let owned = record.to_span(&meaning, |text| text.to_owned().into());
+        assert_eq!(borrowed, owned);
+        assert_eq!((&*owned.name, &*owned.thread), ("checkout", "main"));
+        assert_eq!((&*owned.page, owned.duration_us), ("Cart", 2));
+        assert_eq!((owned.attributes.0.len(), owned.events.len()), (1, 1));
     }
 }

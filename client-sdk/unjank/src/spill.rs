@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::value::RawValue;
 use unjank_protocol::{Batch, Jank, JankEnd, Signal};
 
-use crate::batch::{Sealed, counts, sealed};
+use crate::batch::{Packer, Sealed, counts, sealed};
 use crate::modules;
 
 /// Begins a line with the stall that is under way.
@@ -180,7 +180,7 @@ pub(crate) fn recover(folder: &Path) -> Option<Sealed> {
     if events.is_empty() {
         return None;
     }
-    sealed(&head, json.as_bytes(), events).ok()
+    sealed(&head, json.as_bytes(), events, &mut Packer::default()).ok()
 }
 
 fn add<'l>(lists: &mut Vec<(Signal, Vec<&'l str>)>, name: &str, json: &'l str) {

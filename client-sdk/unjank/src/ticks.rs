@@ -185,15 +185,15 @@ impl Timeline {
         });
     }
 
-    /// Converts a tick.
-    pub(crate) fn moment(&mut self, tick: Tick) -> Moment {
+    /// Converts a tick to what [`Moment::nanos`] returns.
+    pub(crate) fn nanos(&mut self, tick: Tick) -> i64 {
         if self.runs.back().is_some_and(|last| last.to.tick < tick) {
             self.follow();
         }
-        Moment::from_nanos(self.nanos(tick))
+        self.known_nanos(tick)
     }
 
-    fn nanos(&self, tick: Tick) -> i64 {
+    fn known_nanos(&self, tick: Tick) -> i64 {
         let run = self.runs.iter().rfind(|run| run.from.tick <= tick);
         let Some(run) = run.or(self.runs.front()) else {
             return 0;
@@ -248,7 +248,7 @@ mod tests {
         let mut timeline = Timeline::new();
         for _ in 0..3 {
             let (before, tick, after) = (Moment::now(), Tick::now(), Moment::now());
-            let moment = timeline.moment(tick).nanos();
+            let moment = timeline.nanos(tick);
             // The system's clock may be slewed, and reading the clocks takes time.
             assert!(moment >= before.nanos() - 200_000, "{moment} {before:?}");
             assert!(moment <= after.nanos() + 200_000, "{moment} {after:?}");
@@ -281,12 +281,12 @@ mod tests {
             timeline.extend(reading(second * SECOND, night));
         }
         assert_eq!(timeline.runs.len(), 3);
-        let awake = |at, asleep| timeline.nanos(reading(at, asleep).tick);
+        let awake = |at, asleep| timeline.known_nanos(reading(at, asleep).tick);
         assert_eq!(awake(30 * SECOND, 0), 30 * SECOND);
         assert_eq!(awake(60 * SECOND, 0), 60 * SECOND);
         assert_eq!(awake(90 * SECOND, night), 90 * SECOND);
         assert_eq!(awake(125 * SECOND, night), 125 * SECOND);
-        let asleep = timeline.nanos(reading(60 * SECOND + SECOND / 2, night / 2).tick);
+        let asleep = timeline.known_nanos(reading(60 * SECOND + SECOND / 2, night / 2).tick);
         let falling_asleep = 60 * SECOND..=61 * SECOND;
         assert!(falling_asleep.contains(&asleep), "{asleep}");
     }
@@ -300,7 +300,10 @@ mod tests {
         }
         assert_eq!(timeline.runs.len(), 2);
         assert!((timeline.rate.unwrap() * 3.0 - 1.0).abs() < 1e-9);
-        assert_eq!(timeline.nanos(reading(9 * SECOND, night).tick), 9 * SECOND);
+        assert_eq!(
+            timeline.known_nanos(reading(9 * SECOND, night).tick),
+            9 * SECOND
+        );
     }
 
     #[test]
@@ -311,18 +314,18 @@ mod tests {
         }
         assert!(timeline.runs.len() <= MOST_RUNS);
         let latest = reading(999 * SECOND, 999 * 999 * SECOND).tick;
-        assert_eq!(timeline.nanos(latest), 999 * SECOND);
+        assert_eq!(timeline.known_nanos(latest), 999 * SECOND);
     }
 
     #[test]
     fn a_clock_that_did_not_advance_or_went_back_is_no_panic() {
         let mut timeline = Timeline::from(reading(SECOND, 0));
         timeline.extend(reading(SECOND, 0));
-        assert_eq!(timeline.nanos(reading(SECOND, 0).tick), SECOND);
+        assert_eq!(timeline.known_nanos(reading(SECOND, 0).tick), SECOND);
         timeline.extend(reading(2 * SECOND, 0));
         timeline.extend(reading(SECOND, 0));
         timeline.extend(reading(3 * SECOND, 0));
-        let _any = timeline.nanos(Tick(0));
-        let _any = timeline.nanos(Tick(u64::MAX));
+        let _any = timeline.known_nanos(Tick(0));
+        let _any = timeline.known_nanos(Tick(u64::MAX));
     }
 }

@@ -1,6 +1,7 @@
 //! The background thread: turns queued events into batches, stores and sends them, and fetches the remote configuration.
 //! Requests to the server run on threads of their own.
 
+mod drain;
 mod ending;
 mod reporting;
 mod sending;
@@ -16,18 +17,17 @@ use crate::batch::Sealed;
 use crate::budget::Budget;
 use crate::client::{self, Shared};
 use crate::clock::{Moment, cpu_time};
-use crate::event::Event;
 use crate::install::{install_id, make, resource};
 use crate::losses::Reason;
 use crate::main_loop::look_now;
 use crate::monitor::Monitors;
+use crate::names::KnownNames;
 use crate::pending::Pending;
 use crate::random::draw;
 use crate::remote::Remote;
 use crate::report::Reporter;
 use crate::requests::RequestState;
 use crate::sampling::Settings;
-use crate::span_record::{Times, Waiting};
 use crate::spill::{self, Spill};
 use crate::ticks::Timeline;
 use crate::traffic::{Ledger, is_cellular};
@@ -55,6 +55,7 @@ pub(crate) struct Worker {
     ledger: Ledger,
     pending: Pending,
     timeline: Timeline,
+    names: KnownNames,
     spill: Spill,
     /// The edition of the stall that the spill has.
     spilled_stall: u64,
@@ -124,6 +125,7 @@ impl Worker {
             budget: Budget::new(&shared.settings.load().document.budget, config.mode),
             pending: Pending::new(resource(config, install_id), Uuid::now_v7()),
             timeline: Timeline::new(),
+            names: KnownNames::default(),
             spill,
             spilled_stall: 0,
             announced: None,
@@ -258,6 +260,9 @@ impl Worker {
             self.take_unsent_traffic();
             self.seal_and_spill();
         }
+        if self.pending_since.is_none() {
+            self.pending.relax();
+        }
     }
 
     /// If the clock was set, seals the events that were timed by its old setting.
@@ -269,62 +274,10 @@ impl Worker {
         }
     }
 
-    /// Converts what waited to its final form.
-    fn event(&mut self, waiting: Waiting) -> Event {
-        let times = Times {
-            wall: &self.shared.wall,
-            timeline: &mut self.timeline,
-        };
-        waiting.into_event(times, &self.shared.names)
-    }
-
     fn may_upload(&self) -> bool {
         let upload = &self.shared.settings.load().document.upload;
         let network = self.shared.network();
         !upload.wifi_only || !is_cellular(network)
-    }
-
-    fn drain(&mut self) {
-        let most = usize::try_from(self.max_batch_events()).unwrap_or(usize::MAX);
-        let now = Moment::now();
-        let prints_only = self.shared.config.prints_only();
-        while let Some((turn, queued)) = self.shared.pop() {
-            if prints_only {
-                self.print(queued);
-                continue;
-            }
-            let signal = queued.signal();
-            let is_held_back = self.uplink.holds_back(signal, now);
-            let passed = self.budget.pass(signal, queued.draw(now), now);
-            let Some(probability) = passed.filter(|_| !is_held_back) else {
-                self.shared.losses.add(signal, Reason::RateLimited, 1);
-                continue;
-            };
-            let tags = queued.tags();
-            let mut event = self.event(queued);
-            if probability < 1.0 {
-                event.was_kept_with(probability);
-            }
-            if self.shared.is_of_parent(&event) {
-                continue;
-            }
-            if !self.lets_pass(&mut event) {
-                self.shared.losses.add(signal, Reason::Filtered, 1);
-                continue;
-            }
-            crate::live::see(&event);
-            self.notify(|reporter| reporter.report_tagged(&event, tags));
-            self.follow_user(turn);
-            self.spill.begin(|| self.pending.head().ok());
-            let json = self.pending.add(event);
-            self.spill.event(signal, json);
-            self.pending_since.get_or_insert(now);
-            if self.pending.len() >= most {
-                self.seal();
-            }
-        }
-        self.spill_stall();
-        self.spill.write();
     }
 
     fn max_batch_events(&self) -> u32 {

@@ -126,8 +126,16 @@ impl Disk {
 
     /// Reads a batch. Returns `None` if the record is missing or damaged, which is permanent; an error may be temporary.
     pub(super) fn read(&mut self, seq: Seq) -> io::Result<Option<Sealed>> {
-        self.reader.seek(seq);
-        let chunk = self.reader.next_chunk(1)?;
+        // Batches are mostly read in order, and seeking reads the segment from its start.
+        if self.reader.position() != seq {
+            self.reader.seek(seq);
+        }
+        let chunk = self.reader.next_chunk(1);
+        if chunk.is_err() {
+            // Opens the file again.
+            self.reader.seek(seq);
+        }
+        let chunk = chunk?;
         let found = chunk.as_ref().and_then(|chunk| {
             let record = chunk.iter().find(|record| record.seq == seq)?;
             read_record(record.payload)

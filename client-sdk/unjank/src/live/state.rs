@@ -101,10 +101,15 @@ fn current_state() -> MutexGuard<'static, Weak<State>> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns whether there is a watch.
+pub(crate) fn is_watched() -> bool {
+    WATCHED.load(Ordering::Relaxed)
+}
+
 /// Returns the state, without the lock: dropping the last owner takes the lock.
 #[inline]
 fn watched() -> Option<Arc<State>> {
-    if !WATCHED.load(Ordering::Relaxed) {
+    if !is_watched() {
         return None;
     }
     let state = current_state().clone();
