@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::intake::Format;
 use crate::otlp::{Form, Kind};
 
-/// The largest body as sent. Exporters do not compress unless they are told to.
+/// The largest body as sent. By default, exporters do not compress.
 const BODY: usize = 4 << 20;
 /// Exporters drop a request that they may not repeat soon.
 const LONGEST_WAIT_S: u64 = 5;
