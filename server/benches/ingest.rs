@@ -8,10 +8,15 @@ use std::fmt::Write;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use prost::Message;
+use serde_json::{Value, json};
 use unjank_protocol::{Batch, Limits};
 use unjank_server::clock::UnixTime;
 use unjank_server::ingest::{self, Context, Device};
+use unjank_server::otlp::{self, Form, Kind};
 use unjank_server::recent::{RecentNames, RecentStacks};
 use unjank_server::stacks::RuleSet;
 use unjank_server::store::bench_join;
@@ -58,6 +63,90 @@ fn batch(seed: u64) -> String {
     }
     json.push_str("]}");
     json
+}
+
+/// The same spans as a request of OpenTelemetry, with the names that instrumented apps use.
+fn request(seed: u64) -> Value {
+    let json = batch(seed);
+    let batch: Batch<'_> = serde_json::from_str(&json).unwrap();
+    let text = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+    let nanos = |at: i64| (at * 1_000).to_string();
+    let span = |span: &unjank_protocol::Span<'_>| {
+        let mut attributes = vec![
+            text("app.screen.name", &span.page),
+            text("thread.name", &span.thread),
+            text("network.connection.type", "wifi"),
+            text("code.function.name", &span.code.function),
+            text("code.file.path", &span.code.file),
+            json!({"key": "code.line.number", "value": {"intValue": span.code.line}}),
+        ];
+        if !span.attributes.0.is_empty() {
+            attributes.push(json!({"key": "items", "value": {"intValue": 3}}));
+        }
+        let start = span.start.as_micros();
+        json!({
+            "traceId": format!("{:032x}", span.trace_id.0), "spanId": format!("{:016x}", span.span_id.0),
+            "parentSpanId": format!("{:016x}", span.parent_span_id.map_or(0, |id| id.0)), "name": span.name.as_str(), "kind": 1,
+            "startTimeUnixNano": nanos(start), "endTimeUnixNano": nanos(start + span.duration_us),
+            "attributes": attributes, "status": {"code": 1},
+        })
+    };
+    let spans: Vec<_> = batch.spans.iter().map(span).collect();
+    let resource = [
+        ("service.name", "com.example.shop"),
+        ("service.version", "4.12.0"),
+        (
+            "app.installation.id",
+            "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11",
+        ),
+        ("session.id", "0192f0bf-0000-7000-8000-00000000a001"),
+        ("os.name", "android"),
+        ("os.version", "15"),
+        ("device.model.name", "Pixel 8"),
+        ("device.manufacturer", "Google"),
+        ("telemetry.sdk.name", "opentelemetry"),
+        ("telemetry.sdk.language", "java"),
+        ("telemetry.sdk.version", "1.6.0"),
+    ];
+    let resource: Vec<_> = resource
+        .iter()
+        .map(|(key, value)| text(key, value))
+        .collect();
+    json!({"resourceSpans": [{
+        "resource": {"attributes": resource},
+        "scopeSpans": [{"scope": {"name": "com.example.shop", "version": "1.6.0"}, "spans": spans}],
+    }]})
+}
+
+fn otlp_steps(group: &mut BenchmarkGroup<'_, WallTime>, context: &Context<'_>, limits: &Limits) {
+    let otlp = request(1);
+    let protobuf: ExportTraceServiceRequest = serde_json::from_value(otlp.clone()).unwrap();
+    let forms = [
+        ("OTLP protobuf", Form::Protobuf, protobuf.encode_to_vec()),
+        ("OTLP JSON", Form::Json, otlp.to_string().into_bytes()),
+    ];
+    for (name, form, bytes) in &forms {
+        let read = |bytes: &[u8]| {
+            let body = ingest::Body::new(bytes);
+            let request = otlp::read(&body, Kind::Traces, *form, limits.events).unwrap();
+            request.batches.iter().map(Batch::events).sum::<usize>()
+        };
+        group.bench_function(format!("decode {name}"), |bencher| {
+            bencher.iter(|| read(black_box(bytes)));
+        });
+        let prepare = |bytes: &[u8]| {
+            let body = ingest::Body::new(bytes);
+            let request = otlp::read(&body, Kind::Traces, *form, limits.events).unwrap();
+            let (batches, undecoded) = (request.batches, request.undecoded);
+            let checked =
+                ingest::check_decoded(batches, undecoded, bytes.len(), context.device, limits, NOW);
+            checked.unwrap().into_record(context, None)
+        };
+        assert_eq!(prepare(bytes).receipt.accepted, SPANS);
+        group.bench_function(format!("prepare {name}"), |bencher| {
+            bencher.iter(|| prepare(black_box(bytes)).record.len());
+        });
+    }
 }
 
 fn steps(criterion: &mut Criterion) {
@@ -109,6 +198,7 @@ fn steps(criterion: &mut Criterion) {
     group.bench_function("prepare", |bencher| {
         bencher.iter(|| prepare(black_box(json.as_bytes())).record.len());
     });
+    otlp_steps(&mut group, &context, &limits);
     let records: Vec<Vec<u8>> = (0..500)
         .map(|seed| prepare(batch(seed + 1).as_bytes()).record)
         .collect();

@@ -24,6 +24,8 @@ mod exports;
 mod frames;
 mod group_comments;
 mod group_handling;
+mod grpc;
+mod http2;
 mod incidents;
 mod ingest;
 mod ingest_keys;
@@ -42,6 +44,7 @@ mod ofrep;
 mod openapi;
 mod openid_connect;
 mod otlp;
+mod otlp_answers;
 mod owner_rules;
 mod packages;
 mod people;
@@ -81,7 +84,7 @@ use tower_http::csrf::CsrfLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 
 pub use self::api_document::document;
-pub use self::listener::{ListenerSettings, serve_connections};
+pub use self::listener::{ListenerSettings, Routes, serve_connections};
 
 use self::device_routes::{cross_origin, devices, opentelemetry};
 use self::problem::Problem;
@@ -105,6 +108,11 @@ pub fn public(app: Arc<App>) -> Router {
         // Every other path belongs to the web interface or is unknown.
         .fallback(web::serve);
     layers::around(routes).with_state(app)
+}
+
+/// What clients may call over HTTP/2. Answers are small, so a client that does not read them holds little.
+pub fn grpc(app: Arc<App>) -> Router {
+    layers::around(grpc::services()).with_state(app)
 }
 
 /// Routes for people and their tools. The parameters of a handler define who may call it.

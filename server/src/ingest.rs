@@ -30,11 +30,12 @@ use unjank_protocol::{
 };
 use uuid::Uuid;
 
+pub use self::check::Reject;
 pub use self::readable::Body;
 pub use self::scrubbing::{Scrubbing, ScrubbingDocument, ScrubbingError, ScrubbingRule};
 pub use self::tally::{SignalTally, Tally};
 
-use self::check::{Checks, Event, Reject};
+use self::check::{Checks, Event};
 use self::decode::Decoded;
 use self::jank::NewStacks;
 use self::rejections::Rejections;
@@ -95,14 +96,6 @@ pub enum Refusal {
     WrongInstall,
 }
 
-/// An event that could not be decoded. The code is stable and machine-readable.
-#[derive(Debug)]
-pub struct Undecoded {
-    pub signal: Signal,
-    pub code: &'static str,
-    pub detail: String,
-}
-
 /// The decoded batches of one request with their valid events. They have the same id. [`Self::tally`] counts the rejected events.
 pub struct Checked<'a> {
     batches: Vec<Batch<'a>>,
@@ -133,15 +126,15 @@ pub fn check<'a>(
 /// Does the same with batches that were decoded from another format. All have the same id.
 pub fn check_decoded<'a>(
     batches: Vec<Batch<'a>>,
-    undecoded: Vec<Undecoded>,
+    undecoded: Vec<(Signal, Reject)>,
     body_bytes: usize,
     device: &Device,
     limits: &Limits,
     received_at: UnixTime,
 ) -> Result<Checked<'a>, Refusal> {
     let mut rejections = Rejections::default();
-    for one in undecoded {
-        rejections.add(one.signal, 0, Reject::new(one.code, one.detail));
+    for (signal, reject) in undecoded {
+        rejections.add(signal, 0, reject);
     }
     let checked = Checked::new(batches, body_bytes, rejections, received_at);
     checked.check(device, limits)

@@ -309,6 +309,9 @@ impl Preparation {
         };
         let request = otlp::read(body, kind, form, limits.events)?;
         let size = body.bytes().len();
+        if request.batches.is_empty() {
+            self.spend(size);
+        }
         let (batches, undecoded) = (request.batches, request.undecoded);
         let checked = ingest::check_decoded(batches, undecoded, size, device, limits, received_at);
         Ok(checked?)

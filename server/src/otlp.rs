@@ -27,7 +27,7 @@ use uuid::Uuid;
 
 use self::message::{Inner, List, Raw, message};
 use self::resource::{OtlpResource, Scope, Sender, uuid_of};
-use crate::ingest::{Body, Undecoded};
+use crate::ingest::{Body, Reject};
 
 /// What a request contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,8 @@ impl Unreadable {
 #[derive(Debug, Default)]
 pub struct Request<'a> {
     pub batches: Vec<Batch<'a>>,
-    pub undecoded: Vec<Undecoded>,
+    /// Events that cannot be read.
+    pub undecoded: Vec<(Signal, Reject)>,
 }
 
 /// Memory for the attributes of all events, with those that they share: enough for 10,000 events with 30 attributes each.
@@ -147,18 +148,9 @@ struct Reader<'a> {
 /// The number of a resource in the request, the session and the user.
 type Place<'a> = (usize, Uuid, Text<'a>);
 
-/// Why an event is not stored.
-struct Reject {
-    code: &'static str,
-    detail: String,
-}
-
 impl From<Unreadable> for Reject {
     fn from(error: Unreadable) -> Self {
-        Self {
-            code: "invalid_event",
-            detail: error.to_string(),
-        }
+        Self::new("invalid_event", error.to_string())
     }
 }
 
@@ -301,12 +293,8 @@ impl<'a> Reader<'a> {
             user_id,
         } = match found {
             Ok(found) => found,
-            Err(Reject { code, detail }) => {
-                self.request.undecoded.push(Undecoded {
-                    signal,
-                    code,
-                    detail,
-                });
+            Err(reject) => {
+                self.request.undecoded.push((signal, reject));
                 // A request with no valid event has a batch, too, so that its events are counted.
                 let place = (index, sender.session_id, sender.resource.user_id.clone());
                 self.batch(place, sender)?;

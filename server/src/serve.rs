@@ -32,7 +32,7 @@ use crate::control::people::Logins;
 use crate::control::{self, Access, InstanceSecret, Refresher, Snapshot, SnapshotInputs, Throttle};
 use crate::erasure::Eraser;
 use crate::history::{DryRuns, ProgressBoard};
-use crate::http::{self, ListenerSettings, serve_connections};
+use crate::http::{self, ListenerSettings, Routes, serve_connections};
 use crate::metrics::Metrics;
 use crate::openid_connect::OpenIdConnect;
 use crate::readiness::Readiness;
@@ -421,7 +421,10 @@ fn start_listeners(
     };
     let public = serve_connections(
         listeners.public,
-        http::public(Arc::clone(app)),
+        Routes {
+            http1: http::public(Arc::clone(app)),
+            http2: Some(http::grpc(Arc::clone(app))),
+        },
         ListenerSettings {
             max_connections: app.connections,
             from_one_address: app.connections.div_ceil(4),
@@ -432,7 +435,10 @@ fn start_listeners(
     );
     let admin = serve_connections(
         listeners.admin,
-        http::admin(Arc::clone(app)),
+        Routes {
+            http1: http::admin(Arc::clone(app)),
+            http2: None,
+        },
         ListenerSettings {
             max_connections: ADMIN_CONNECTIONS,
             from_one_address: ADMIN_CONNECTIONS,

@@ -3,42 +3,52 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 
+use super::grpc;
 use super::problem::Problem;
 use crate::intake::{Encoding, Upload};
 use crate::shares::{Memory, Share};
 
-/// Reads a JSON body of at most `limit` bytes as sent. `share` pays for its memory as the bytes arrive, whatever length the head declares.
+/// What a body is, and how it is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// JSON, compressed as `Content-Encoding` says.
+    Json,
+    /// Of a content type that the caller has checked, compressed as `Content-Encoding` says.
+    Checked,
+    /// One message of gRPC.
+    Grpc,
+}
+
+/// Reads a body of at most `limit` bytes as sent. `share` pays for its memory as the bytes arrive, whatever length the head declares.
 /// The sender has `patience` for the whole body.
 pub(super) async fn receive(
     headers: &HeaderMap,
     body: Body,
+    content: Content,
     limit: usize,
     patience: Duration,
     share: Share,
 ) -> Result<Upload, Problem> {
-    require_json(headers)?;
-    receive_any(headers, body, limit, patience, share).await
-}
-
-/// The same for a body of any content type.
-pub(super) async fn receive_any(
-    headers: &HeaderMap,
-    body: Body,
-    limit: usize,
-    patience: Duration,
-    share: Share,
-) -> Result<Upload, Problem> {
-    let encoding = encoding(headers)?;
+    if content == Content::Json {
+        require_json(headers)?;
+    }
+    if content == Content::Grpc {
+        let limit = limit + grpc::PREFIX;
+        let (bytes, memory) = read(headers, body, limit, patience, share).await?;
+        let (message, encoding) = grpc::message(headers, bytes)?;
+        return Ok(Upload::new(message, encoding, memory));
+    }
+    let encoding = encoding(headers.get(CONTENT_ENCODING))?;
     let (bytes, memory) = read(headers, body, limit, patience, share).await?;
     Ok(Upload::new(bytes, encoding, memory))
 }
 
-/// The same for a body that must not be compressed: any `Content-Encoding` is ignored.
+/// Reads a JSON body that must not be compressed: any `Content-Encoding` is ignored.
 pub(super) async fn receive_plain(
     headers: &HeaderMap,
     body: Body,
@@ -72,11 +82,11 @@ pub(super) fn declared_bytes(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-fn encoding(headers: &HeaderMap) -> Result<Encoding, Problem> {
-    let Some(value) = headers.get(CONTENT_ENCODING) else {
+pub(super) fn encoding(name: Option<&HeaderValue>) -> Result<Encoding, Problem> {
+    let Some(name) = name else {
         return Ok(Encoding::Identity);
     };
-    match value.as_bytes().to_ascii_lowercase().as_slice() {
+    match name.as_bytes().to_ascii_lowercase().as_slice() {
         b"" | b"identity" => Ok(Encoding::Identity),
         b"gzip" | b"x-gzip" => Ok(Encoding::Gzip),
         b"zstd" => Ok(Encoding::Zstd),
@@ -84,17 +94,21 @@ fn encoding(headers: &HeaderMap) -> Result<Encoding, Problem> {
     }
 }
 
-pub(super) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
-    let value = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let media_type = value.split(';').next().unwrap_or_default().trim();
-    if media_type.eq_ignore_ascii_case("application/json") {
+fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
+    if media_type(headers).eq_ignore_ascii_case("application/json") {
         Ok(())
     } else {
         Err(Problem::content_type())
     }
+}
+
+/// The content type without its parameters.
+pub(super) fn media_type(headers: &HeaderMap) -> &str {
+    let value = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim()
 }
 
 async fn collect(mut body: Body, limit: usize, memory: &mut Memory) -> Result<Bytes, Problem> {

@@ -13,9 +13,10 @@ use axum::routing::{get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::device::API_KEY;
-use super::otlp::CONFIG_ETAG;
+use super::otlp_answers::CONFIG_ETAG;
 use super::{ingest, ofrep, otlp, remote_config};
 use crate::app::App;
+use crate::otlp::Kind;
 use crate::web_origins::WebOrigins;
 
 /// Browsers ask again after this time.
@@ -39,9 +40,9 @@ pub(super) fn devices() -> Router<Arc<App>> {
 /// What exporters of OpenTelemetry send. OpenTelemetry documents it.
 pub(super) fn opentelemetry() -> Router<Arc<App>> {
     Router::new()
-        .route("/v1/traces", post(otlp::traces))
-        .route("/v1/logs", post(otlp::logs))
-        .route("/v1/metrics", post(otlp::metrics))
+        .route("/v1/traces", otlp::export(Kind::Traces))
+        .route("/v1/logs", otlp::export(Kind::Logs))
+        .route("/v1/metrics", otlp::export(Kind::Metrics))
         // As for batches.
         .layer(DefaultBodyLimit::disable())
 }

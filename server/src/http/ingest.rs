@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
 use unjank_protocol::{Batch, Receipt};
 
-use super::body::{declared_bytes, receive_any, require_json};
+use super::body::{Content, declared_bytes, receive};
 use super::device::{Device, presented_key};
 use super::openapi::{BatchBody, ContentEncoding, Refused, UploadedBody};
 use super::problem::Problem;
@@ -41,6 +41,7 @@ pub(super) async fn ingest(
         limit: app.intake.limits().compressed_bytes,
         headers: &headers,
         body,
+        content: Content::Json,
         format: Format::Batch,
     };
     match take_counted(&app, device, sent).await {
@@ -55,6 +56,7 @@ pub(super) struct Sent<'r> {
     pub(super) body: Body,
     /// The most bytes of the body as sent.
     pub(super) limit: usize,
+    pub(super) content: Content,
     pub(super) format: Format,
 }
 
@@ -87,12 +89,9 @@ pub(super) async fn take_counted(
 
 async fn take(app: &App, caller: &Caller, sent: Sent<'_>) -> Result<Receipt<'static>, Problem> {
     let received = async {
-        let (headers, limit) = (sent.headers, sent.limit);
+        let (headers, body, patience) = (sent.headers, sent.body, app.body_timeout);
         let (admission, memory) = app.intake.admit(caller, declared_bytes(headers))?;
-        if sent.format == Format::Batch {
-            require_json(headers)?;
-        }
-        let upload = receive_any(headers, sent.body, limit, app.body_timeout, memory).await?;
+        let upload = receive(headers, body, sent.content, sent.limit, patience, memory).await?;
         let upload = (upload, sent.format);
         let receipt = app.intake.take(caller, upload, app.clock.now()).await?;
         drop(admission);

@@ -1,31 +1,33 @@
-//! Connections: their maximum number, their timeouts, and their end.
+//! Connections: their maximum number, their timeouts, and their end. [`super::http2`] has those of HTTP/2.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::{Request, Version};
+use axum::response::Response;
+use axum::routing::future::RouteFuture;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt;
 
+use super::http2;
 use super::stalled_writes::StalledWrites;
 use crate::proxies::TrustedProxies;
 use crate::shares::{Holder, Shares};
 
 /// The largest head of a request. A connection reads ahead by at most this size.
-const HEAD_BYTES: usize = 16 << 10;
+pub(super) const HEAD_BYTES: usize = 16 << 10;
 /// Timeout for the head of a request. Also ends idle connections.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
+pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The answer to an address with too many connections.
 const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n";
@@ -42,10 +44,17 @@ pub struct ListenerSettings {
     pub patience: Duration,
 }
 
+/// What a listener serves.
+pub struct Routes {
+    pub http1: Router,
+    /// Without these, connections of HTTP/2 are refused.
+    pub http2: Option<Router>,
+}
+
 /// Serves requests until `shutdown`, then lets running requests finish.
 pub async fn serve_connections(
     listener: TcpListener,
-    router: Router,
+    routes: Routes,
     settings: ListenerSettings,
     shutdown: CancellationToken,
 ) {
@@ -77,18 +86,16 @@ pub async fn serve_connections(
             }
             share
         };
-        let service = router
-            .clone()
-            .map_request(move |mut request: Request<Incoming>| {
-                request.extensions_mut().insert(ConnectInfo(peer));
-                request
-            });
-        let service = TowerToHyperService::new(service);
-        let stream = TokioIo::new(StalledWrites::new(stream));
-        let connection = graceful.watch(builder.serve_connection(stream, service));
+        let connection = Connection {
+            http1: OfPeer::new(&routes.http1, peer),
+            http2: routes.http2.as_ref().map(|http2| OfPeer::new(http2, peer)),
+            builder: builder.clone(),
+            watcher: graceful.watcher(),
+            shutdown: shutdown.clone(),
+        };
         connections.spawn(async move {
             // A broken connection is not an error of the server: the client retries requests without an answer.
-            if let Err(error) = connection.await {
+            if let Err(error) = connection.serve(stream).await {
                 tracing::debug!(%error, "a connection ended");
             }
             drop((slot, share));
@@ -103,6 +110,57 @@ pub async fn serve_connections(
         tracing::warn!(
             "running requests did not finish in time and are cut off; devices will retry them"
         );
+    }
+}
+
+/// What one connection needs.
+struct Connection {
+    http1: OfPeer,
+    http2: Option<OfPeer>,
+    builder: http1::Builder,
+    watcher: Watcher,
+    shutdown: CancellationToken,
+}
+
+impl Connection {
+    async fn serve(self, stream: TcpStream) -> hyper::Result<()> {
+        if let Some(service) = self.http2 {
+            match http2::spoken(&stream, &self.shutdown).await {
+                None => return Ok(()),
+                Some(Version::HTTP_2) => {
+                    let stream = StalledWrites::new(stream);
+                    return http2::serve(stream, service, &self.shutdown).await;
+                }
+                Some(_) => {}
+            }
+        }
+        let stream = TokioIo::new(StalledWrites::new(stream));
+        let connection = self.builder.serve_connection(stream, self.http1);
+        self.watcher.watch(connection).await
+    }
+}
+
+/// Routes for the requests of one client.
+struct OfPeer {
+    router: Router,
+    peer: SocketAddr,
+}
+
+impl OfPeer {
+    fn new(router: &Router, peer: SocketAddr) -> Self {
+        let router = router.clone();
+        Self { router, peer }
+    }
+}
+
+impl hyper::service::Service<Request<Incoming>> for OfPeer {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = RouteFuture<Infallible>;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(ConnectInfo(self.peer));
+        tower::Service::call(&mut self.router.clone(), request)
     }
 }
 

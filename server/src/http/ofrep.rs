@@ -14,7 +14,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::body::receive;
+use super::body::{Content, receive};
 use super::device::Device;
 use super::openapi::{
     ContentEncoding, Failures, IfNoneMatch, NotModified, OwnApp, Refused as Problems, UploadedBody,
@@ -330,7 +330,7 @@ async fn resolve(
     body: Body,
 ) -> Result<Arc<Resolved>, Refused> {
     let share = app.intake.bodies.begin(*project);
-    let received = receive(headers, body, BODY, app.body_timeout, share).await?;
+    let received = receive(headers, body, Content::Json, BODY, app.body_timeout, share).await?;
     let context = received
         .inflate(BODY, Context::read)
         .map_err(Problem::from)??;

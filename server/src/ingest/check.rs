@@ -36,13 +36,13 @@ impl<E: Event> Table for E {
 
 /// Why one event is rejected. The code is stable and machine-readable.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Reject {
-    pub(super) code: &'static str,
-    pub(super) detail: String,
+pub struct Reject {
+    pub code: &'static str,
+    pub detail: String,
 }
 
 impl Reject {
-    pub(super) fn new(code: &'static str, detail: impl Into<String>) -> Self {
+    pub fn new(code: &'static str, detail: impl Into<String>) -> Self {
         Self {
             code,
             detail: detail.into(),

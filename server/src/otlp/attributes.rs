@@ -1,7 +1,9 @@
 //! The attributes of spans, log records and data points for which events have a field. Names are those of the semantic conventions 1.44
 //! (`app`, `code`, `exception`, `network`, `session`, `thread`, `user`), and the older ones in use.
 
-use unjank_protocol::{Attributes, Code, Network, Text};
+use unjank_protocol::{
+    Attributes, Code, Network, Span, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId,
+};
 use uuid::Uuid;
 
 use super::message::Short;
@@ -104,6 +106,35 @@ impl<'a> Known<'a> {
             ("cell", "nr" | "nrnsa") => Network::Cellular5g,
             ("cell", _) => Network::Cellular,
             _ => Network::Unknown,
+        }
+    }
+
+    /// A span of no duration with the fields that attributes have.
+    pub(super) fn into_span(
+        mut self,
+        (trace_id, span_id): (TraceId, SpanId),
+        start: Timestamp,
+        scope: &Scope<'a>,
+        sender: &Sender<'a>,
+    ) -> Span<'a> {
+        Span {
+            trace_id,
+            span_id,
+            parent_span_id: None,
+            name: Text::default(),
+            kind: SpanKind::Manual,
+            start,
+            duration_us: 0,
+            on_main_thread: self.thread.as_str() == "main",
+            status: SpanStatus::Unset,
+            network: self.network(),
+            uptime_ms: 0,
+            attributes: self.attributes(scope, sender),
+            page: self.page,
+            thread: self.thread,
+            code: self.code,
+            events: Vec::new(),
+            sample_rate: 1.,
         }
     }
 

@@ -4,9 +4,7 @@
 //! * A record with an exception: an error, as the SDK reports it: a span of no duration with the status `error`.
 //! * Everything else: a span of no duration, named by the event, or `log` and the severity.
 
-use unjank_protocol::{
-    Jank, JankKind, JankStrategy, Span, SpanId, SpanKind, SpanStatus, Text, TraceId,
-};
+use unjank_protocol::{Jank, JankKind, JankStrategy, Span, SpanId, SpanStatus, Text, TraceId};
 
 use super::attributes::{Known, cut};
 use super::message::{Raw, Short, message};
@@ -178,29 +176,17 @@ fn span<'a>(
     } else {
         record.trace_id.0
     };
-    let id = fingerprint(&[&unique.to_le_bytes()]);
+    let span_id = fingerprint(&[&unique.to_le_bytes()]);
+    let ids = (TraceId(trace_id.max(1)), SpanId(span_id.max(1)));
     Span {
-        trace_id: TraceId(trace_id.max(1)),
-        span_id: SpanId(id.max(1)),
         parent_span_id: span_id_of(record.span_id),
         name,
-        kind: SpanKind::Manual,
-        start: time(record.time_unix_nano),
-        duration_us: 0,
-        on_main_thread: known.thread.as_str() == "main",
         status: if is_error {
             SpanStatus::Error
         } else {
             SpanStatus::Unset
         },
-        network: known.network(),
-        uptime_ms: 0,
-        attributes: known.attributes(scope, sender),
-        page: known.page,
-        thread: known.thread,
-        code: known.code,
-        events: Vec::new(),
-        sample_rate: 1.,
+        ..known.into_span(ids, time(record.time_unix_nano), scope, sender)
     }
 }
 

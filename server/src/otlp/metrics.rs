@@ -202,12 +202,10 @@ impl<'a> OtlpMetric<'a> {
 
 fn cumulative(name: &str) -> Reject {
     let name: String = name.chars().take(100).collect();
-    Reject {
-        code: "cumulative_histogram",
-        detail: format!(
-            "the histogram `{name}` is cumulative: set OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=delta in the app"
-        ),
-    }
+    let detail = format!(
+        "the histogram `{name}` is cumulative: set OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=delta in the app"
+    );
+    Reject::new("cumulative_histogram", detail)
 }
 
 #[derive(Clone, Copy)]
@@ -256,7 +254,7 @@ impl Data {
             count: 1,
             quantile: None,
         };
-        match self {
+        let (attributes, time, values) = match self {
             Self::Number => {
                 let point: NumberPoint<'_> = raw.decode()?;
                 #[expect(
@@ -266,8 +264,7 @@ impl Data {
                 let whole = point.as_int.map(|number| number.0 as f64);
                 let value = point.as_double.map(|number| number.0).or(whole);
                 let values = value.map(one).into_iter().collect();
-                let time = point.time_unix_nano;
-                Ok((point.attributes, Samples { time, values }))
+                (point.attributes, point.time_unix_nano, values)
             }
             Self::Histogram => {
                 let point: HistogramPoint<'_> = raw.decode()?;
@@ -280,8 +277,7 @@ impl Data {
                     explicit(bounds, counts, min, max).ok_or_else(buckets_do_not_match)?
                 };
                 let values = spread(&buckets, sum, point.count.0);
-                let time = point.time_unix_nano;
-                Ok((point.attributes, Samples { time, values }))
+                (point.attributes, point.time_unix_nano, values)
             }
             Self::Exponential => {
                 let point: ExponentialPoint<'_> = raw.decode()?;
@@ -308,8 +304,7 @@ impl Data {
                     bucket.high = bucket.high.min(max.max(bucket.low));
                 }
                 let values = spread(&buckets, point.sum.map(|one| one.0), point.count.0);
-                let time = point.time_unix_nano;
-                Ok((point.attributes, Samples { time, values }))
+                (point.attributes, point.time_unix_nano, values)
             }
             Self::Summary => {
                 let point: SummaryPoint<'_> = raw.decode()?;
@@ -317,11 +312,10 @@ impl Data {
                     quantile: Some(pair.quantile.0),
                     ..one(pair.value.0)
                 });
-                let values = values.collect();
-                let time = point.time_unix_nano;
-                Ok((point.attributes, Samples { time, values }))
+                (point.attributes, point.time_unix_nano, values.collect())
             }
-        }
+        };
+        Ok((attributes, Samples { time, values }))
     }
 }
 
@@ -361,8 +355,6 @@ fn spread(buckets: &[Bucket], sum: Option<f64>, count: u64) -> Vec<Sample> {
 }
 
 fn buckets_do_not_match() -> Reject {
-    Reject {
-        code: "invalid_event",
-        detail: "a histogram has one bucket more than bounds, and its bounds go up".to_owned(),
-    }
+    let detail = "a histogram has one bucket more than bounds, and its bounds go up";
+    Reject::new("invalid_event", detail)
 }

@@ -363,7 +363,10 @@ fn events(
     form: Form,
 ) -> Result<(Vec<Batch<'static>>, Rejected), Unreadable> {
     let request = read(body, kind, form, 10_000)?;
-    let rejected = request.undecoded.iter().map(|one| (one.signal, one.code));
+    let rejected = request
+        .undecoded
+        .iter()
+        .map(|(signal, reject)| (*signal, reject.code));
     let rejected = rejected.collect();
     let batches = request.batches.into_iter().map(|mut batch| {
         batch.batch_id = Uuid::nil();

@@ -58,7 +58,7 @@ pub(super) fn span<'a>(
     sender: &Sender<'a>,
 ) -> Result<Found<'a>, Reject> {
     let span: OtlpSpan<'a> = item.decode()?;
-    let (trace_id, span_id) = ids(span.trace_id, span.span_id)?;
+    let ids = ids(span.trace_id, span.span_id)?;
     let mut known = Known::new(span.attributes);
     known.keep_exception();
     let kind = match span.kind.0 {
@@ -82,9 +82,8 @@ pub(super) fn span<'a>(
     let sample_rate = sample_rate_of(&span.trace_state).or(by_app);
     let is_request = known.is_request && span.kind.0 == CLIENT;
     let start = time(span.start_time_unix_nano);
+    let (session_id, user_id) = (known.session_id, known.user_id.take());
     let event = Span {
-        trace_id,
-        span_id,
         parent_span_id: span_id_of(span.parent_span_id),
         name: span.name,
         kind: if is_request {
@@ -92,27 +91,20 @@ pub(super) fn span<'a>(
         } else {
             SpanKind::Manual
         },
-        start,
         duration_us: time(span.end_time_unix_nano).micros_since(start),
-        on_main_thread: known.thread.as_str() == "main",
         status: match code.0 {
             1 => SpanStatus::Ok,
             2 => SpanStatus::Error,
             _ => SpanStatus::Unset,
         },
-        network: known.network(),
-        uptime_ms: 0,
-        attributes: known.attributes(scope, sender),
-        page: known.page,
-        thread: known.thread,
-        code: known.code,
         events: span.events.0.into_iter().map(log_entry).collect(),
         sample_rate: sample_rate.unwrap_or(1.),
+        ..known.into_span(ids, start, scope, sender)
     };
     Ok(Found {
         event: Event::Span(Box::new(event)),
-        session_id: known.session_id,
-        user_id: known.user_id,
+        session_id,
+        user_id,
     })
 }
 
@@ -122,9 +114,9 @@ pub(super) fn time(Fixed(nanos): Fixed) -> Timestamp {
 }
 
 fn ids(trace_id: Id<16>, span_id: Id<8>) -> Result<(TraceId, SpanId), Reject> {
-    let missing = |name| Reject {
-        code: "invalid_event",
-        detail: format!("`{name}` is missing, zero or of the wrong length"),
+    let missing = |name| {
+        let detail = format!("`{name}` is missing, zero or of the wrong length");
+        Reject::new("invalid_event", detail)
     };
     if trace_id.0 == 0 {
         return Err(missing("trace_id"));

@@ -61,6 +61,7 @@ mod operators;
 mod otlp;
 mod otlp_answers;
 mod otlp_exporters;
+mod otlp_grpc;
 mod overload;
 mod packages;
 mod people;

@@ -29,7 +29,7 @@ async fn refusals_are_what_exporters_understand() {
         refusal(post(&server, "traces", content_type, body).await).await
     };
     assert_eq!(refused(JSON, b"{".to_vec()).await, (400, 3, None));
-    assert_eq!(refused("text/plain", good.clone()).await, (415, 3, None));
+    assert_eq!(refused("text/plain", good.clone()).await, (415, 12, None));
     assert_eq!(
         refused(JSON, vec![b' '; (4 << 20) + 1]).await,
         (413, 8, None)

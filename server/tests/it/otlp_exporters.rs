@@ -25,7 +25,7 @@ async fn server_of_today() -> Server {
     server
 }
 
-async fn runs(program: PathBuf, script: &str, server: &Server) {
+async fn runs(program: PathBuf, script: &str, protocol: &str, server: &Server) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/opentelemetry")
         .join(script);
@@ -33,6 +33,7 @@ async fn runs(program: PathBuf, script: &str, server: &Server) {
     command
         .arg(script)
         .env("SERVER_URL", &server.url)
+        .env("PROTOCOL", protocol)
         .env("SERVER_KEY", "any-key")
         .env("INSTALL", INSTALL)
         .env("SESSION", SESSION)
@@ -79,28 +80,29 @@ async fn all_is_stored(server: &Server) {
     assert_eq!(server.query("SELECT sum(rejected) FROM batches").await, "0");
 }
 
+async fn python_sends_every_value(protocol: &str) {
+    let server = server_of_today().await;
+    let python = installed("opentelemetry/venv/bin/python");
+    runs(python, "exporter.py", protocol, &server).await;
+    all_is_stored(&server).await;
+    let sdk = "SELECT DISTINCT sdk_name, sdk_version FROM batches";
+    assert_eq!(server.query(sdk).await, "opentelemetry-python\t1.45.2");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_exporters_for_python_send_every_value() {
-    let server = server_of_today().await;
-    runs(
-        installed("opentelemetry/venv/bin/python"),
-        "exporter.py",
-        &server,
-    )
-    .await;
-    all_is_stored(&server).await;
-    assert_eq!(
-        server
-            .query("SELECT DISTINCT sdk_name, sdk_version FROM batches")
-            .await,
-        "opentelemetry-python\t1.45.2"
-    );
+    python_sends_every_value("http").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_exporters_for_python_send_every_value_over_grpc() {
+    python_sends_every_value("grpc").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_exporters_for_javascript_send_every_value() {
     let server = server_of_today().await;
-    runs("node".into(), "exporter.mjs", &server).await;
+    runs("node".into(), "exporter.mjs", "http", &server).await;
     all_is_stored(&server).await;
 }
 
@@ -110,12 +112,8 @@ async fn an_app_that_samples_as_the_configuration_says_has_right_counts() {
     let token = server.token("admin").await;
     let configuration = json!({"base": {"sampling": {"spans": {"default": 0.25}}}});
     save(&server, &token, configuration).await;
-    runs(
-        installed("opentelemetry/venv/bin/python"),
-        "sampling.py",
-        &server,
-    )
-    .await;
+    let python = installed("opentelemetry/venv/bin/python");
+    runs(python, "sampling.py", "http", &server).await;
     let counts = "SELECT any(sample_rate), uniq(sample_rate), count() BETWEEN 150 AND 350 FROM spans WHERE name = 'sampled'";
     assert_eq!(server.stored(counts).await, "0.25\t1\t1");
 }

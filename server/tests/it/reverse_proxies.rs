@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::otlp_grpc;
 use crate::server::{KEY, Server, batch};
 use crate::wait;
 
@@ -21,6 +22,8 @@ const MIB: usize = 1 << 20;
 /// A proxy that runs.
 struct Proxy {
     address: String,
+    /// For HTTP/2. Without TLS, nginx has no port for both.
+    http2_address: String,
     process: Child,
     _folder: tempfile::TempDir,
 }
@@ -47,6 +50,43 @@ async fn free_address() -> String {
     listener.local_addr().unwrap().to_string()
 }
 
+/// The documented configuration without TLS, for an address of HTTP/1 and one of HTTP/2, with its files in the folder `place`.
+fn without_tls(
+    name: &str,
+    documented: &str,
+    [address, http2_address]: &[&str; 2],
+    place: &str,
+) -> String {
+    let config = documented
+        .replace(
+            "listen 443 ssl http2;",
+            &format!("listen {address}; listen {http2_address} http2;"),
+        )
+        .replace(
+            "bind :443 ssl crt /etc/ssl/unjank.pem alpn h2,http/1.1",
+            &format!("bind {address}"),
+        )
+        .replace("unjank.example.com {", &format!("http://{address} {{"));
+    assert!(config.contains(address), "{config}");
+    let lines = config
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("ssl_"));
+    let lines: Vec<&str> = lines.collect();
+    let folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let folders = folders.map(|kind| format!("{kind}_temp_path {place}/{kind};"));
+    let http = format!("http {{ access_log off; {}", folders.concat());
+    match name {
+        "nginx" => {
+            format!("daemon off; pid {place}/pid;\n{}\n", lines.join("\n")).replace("http {", &http)
+        }
+        "caddy" => format!(
+            "{{\n\tadmin off\n\tauto_https off\n\tservers {{\n\t\tprotocols h1 h2c\n\t}}\n}}\n{}\n",
+            lines.join("\n")
+        ),
+        _ => lines.join("\n") + "\n",
+    }
+}
+
 /// Starts a proxy with its documented configuration, changed by `change`, without TLS.
 #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
 async fn start(name: &str, server: &Server, change: impl Fn(String) -> String) -> Option<Proxy> {
@@ -62,33 +102,13 @@ async fn start(name: &str, server: &Server, change: impl Fn(String) -> String) -
     };
     let documented = std::fs::read_to_string(Path::new(DOCS).join(file)).unwrap();
     let address = free_address().await;
-    let place = folder.path().to_str().unwrap();
-    let config = documented
-        .replace("127.0.0.1:8080", server.url.trim_start_matches("http://"))
-        .replace("listen 443 ssl;", &format!("listen {address};"))
-        .replace(
-            "bind :443 ssl crt /etc/ssl/unjank.pem",
-            &format!("bind {address}"),
-        )
-        .replace("unjank.example.com {", &format!("http://{address} {{"));
-    assert!(config.contains(&address), "{config}");
-    let lines = config
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("ssl_"));
-    let lines: Vec<&str> = lines.collect();
-    let folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-    let folders = folders.map(|kind| format!("{kind}_temp_path {place}/{kind};"));
-    let http = format!("http {{ access_log off; {}", folders.concat());
-    let config = match name {
-        "nginx" => {
-            format!("daemon off; pid {place}/pid;\n{}\n", lines.join("\n")).replace("http {", &http)
-        }
-        "caddy" => format!(
-            "{{\n\tadmin off\n\tauto_https off\n}}\n{}\n",
-            lines.join("\n")
-        ),
-        _ => lines.join("\n") + "\n",
+    let http2_address = match name {
+        "nginx" => free_address().await,
+        _ => address.clone(),
     };
+    let place = folder.path().to_str().unwrap();
+    let documented = documented.replace("127.0.0.1:8080", server.url.trim_start_matches("http://"));
+    let config = without_tls(name, &documented, &[&address, &http2_address], place);
     let path = folder.path().join(file);
     std::fs::write(&path, change(config)).unwrap();
     let mut command = Command::new(program);
@@ -111,6 +131,7 @@ async fn start(name: &str, server: &Server, change: impl Fn(String) -> String) -
         .unwrap();
     let mut proxy = Proxy {
         address,
+        http2_address,
         process,
         _folder: folder,
     };
@@ -215,6 +236,7 @@ async fn serves(name: &str) {
     }
     let (is_uploaded, printed) = upload(&proxy.address, &token).await;
     assert!(is_uploaded, "{printed}");
+    otlp_grpc::stores_a_span(&proxy.http2_address).await;
     // A forged address does not hide the client, so its logins are slowed down. A refused origin would be 403.
     for number in 0..10 {
         assert_eq!(wrong_login(&proxy.address, number).await, 401);

@@ -1,12 +1,8 @@
-"""Sends spans, log records and metrics with OpenTelemetry's exporters for Python, as protobuf with gzip."""
+"""Sends spans, log records and metrics with OpenTelemetry's exporters for Python: protobuf with gzip, over HTTP or gRPC."""
 
 import logging
 import os
 
-from opentelemetry.exporter.otlp.proto.http import Compression
-from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
-from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk._logs import LoggerProvider, LoggingHandler
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
 from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider
@@ -17,7 +13,23 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 URL = os.environ["SERVER_URL"]
-TO = {"headers": {"Authorization": f"Bearer {os.environ['SERVER_KEY']}"}, "compression": Compression.Gzip}
+TO = {"headers": {"authorization": f"Bearer {os.environ['SERVER_KEY']}"}}
+if os.environ["PROTOCOL"] == "grpc":
+    from grpc import Compression
+    from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter
+    from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
+    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+
+    TO_TRACES = TO_LOGS = TO_METRICS = {**TO, "endpoint": URL, "compression": Compression.Gzip}
+else:
+    from opentelemetry.exporter.otlp.proto.http import Compression
+    from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    TO_TRACES, TO_LOGS, TO_METRICS = (
+        {**TO, "endpoint": f"{URL}/v1/{signal}", "compression": Compression.Gzip} for signal in ("traces", "logs", "metrics")
+    )
 RESOURCE = Resource.create(
     {
         "service.name": "com.example.shop",
@@ -30,7 +42,7 @@ RESOURCE = Resource.create(
 )
 
 spans = TracerProvider(resource=RESOURCE)
-spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{URL}/v1/traces", **TO)))
+spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(**TO_TRACES)))
 tracer = spans.get_tracer("shop.cart", "2.0")
 with tracer.start_as_current_span("checkout", attributes={"items": 3, "free": True, "names": ["a", "b"], "price": 9.5}) as checkout:
     checkout.add_event("paid", {"by": "card"})
@@ -43,7 +55,7 @@ with tracer.start_as_current_span("checkout", attributes={"items": 3, "free": Tr
 spans.shutdown()
 
 delta = {Counter: AggregationTemporality.DELTA, Histogram: AggregationTemporality.DELTA}
-exporter = OTLPMetricExporter(endpoint=f"{URL}/v1/metrics", preferred_temporality=delta, **TO)
+exporter = OTLPMetricExporter(preferred_temporality=delta, **TO_METRICS)
 metrics = MeterProvider(resource=RESOURCE, metric_readers=[PeriodicExportingMetricReader(exporter)])
 meter = metrics.get_meter("shop.cart")
 meter.create_counter("taps", unit="{tap}").add(7, {"screen": "cart"})
@@ -53,7 +65,7 @@ for value in [4.0, 6.0, 50.0]:
 metrics.shutdown()
 
 logs = LoggerProvider(resource=RESOURCE)
-logs.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter(endpoint=f"{URL}/v1/logs", **TO)))
+logs.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter(**TO_LOGS)))
 logger = logging.getLogger("shop")
 logger.addHandler(LoggingHandler(logger_provider=logs))
 logger.warning("nearly empty")

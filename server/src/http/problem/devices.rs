@@ -11,6 +11,22 @@ use crate::otlp::Unreadable;
 use crate::store::LogError;
 
 impl Problem {
+    pub(in crate::http) fn not_one_message() -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_otlp",
+            "the body is not one message of gRPC: its prefix does not have its length",
+        )
+    }
+
+    pub(in crate::http) fn grpc_content_type() -> Self {
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "content_type",
+            "send `Content-Type: application/grpc` with protobuf",
+        )
+    }
+
     pub(in crate::http) fn otlp_content_type() -> Self {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
