@@ -9,6 +9,7 @@ use clap::Args;
 use crate::clickhouse::{Access, Login};
 use crate::delivery::Backoff;
 use crate::events::Mix;
+use crate::otlp::Format;
 use crate::parcel::Encoding;
 use crate::plan::{Arrivals, Rate};
 
@@ -77,6 +78,8 @@ pub(crate) struct LoadArgs {
     /// Compression of the request bodies.
     #[arg(long, value_enum, default_value = "zstd")]
     pub(crate) encoding: Encoding,
+    #[arg(skip)]
+    pub(crate) format: Format,
     /// Number of connections, each with one request at a time.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) connections: u16,

@@ -11,6 +11,7 @@ use crate::events::Mix;
 use crate::fingerprint::Times;
 use crate::load::{Outcome, Stops};
 use crate::lone;
+use crate::otlp::Format;
 use crate::parcel::Encoding;
 use crate::plan::{Arrivals, Rate};
 use crate::polls;
@@ -104,6 +105,20 @@ impl Bench<'_> {
         )
         .await?;
 
+        for (name, format) in [
+            ("Highest rate of OTLP, protobuf", Format::OtlpProtobuf),
+            ("Highest rate of OTLP, JSON", Format::OtlpJson),
+        ] {
+            let mut otlp = self.workload(
+                Rate::Max,
+                Mix::Spans,
+                Some(self.args.duration),
+                Some(batches),
+            );
+            otlp.load.format = format;
+            self.measure(report, name, &otlp).await?;
+        }
+
         console::say("sending all signals to measure the sizes on disk ...");
         let mixed = self.workload(Rate::Max, Mix::Realistic, None, Some(MIXED));
         self.send(&mixed, mixed.prepare().await?).await?;
@@ -188,6 +203,7 @@ fn load(args: &BenchArgs, rate: Rate, mix: Mix) -> LoadArgs {
         events_per_batch: args.events_per_batch,
         mix,
         encoding: Encoding::Zstd,
+        format: Format::Batch,
         connections: args.connections,
         outstanding: 20_000,
         generators: 2,

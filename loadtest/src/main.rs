@@ -25,6 +25,7 @@ mod fleet;
 mod ledger;
 mod load;
 mod lone;
+mod otlp;
 mod outcomes;
 mod pacing;
 mod parcel;

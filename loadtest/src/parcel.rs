@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::events::{Mix, Scene, spoil};
 use crate::fingerprint::{self, Times};
+use crate::otlp::Format;
 use crate::plan::Plan;
 use crate::population::{Population, RunTag};
 use crate::vocabulary::Vocabulary;
@@ -95,9 +96,10 @@ pub(crate) struct Parcel {
     pub(crate) at: Option<Duration>,
     pub(crate) body: Bytes,
     pub(crate) encoding: Encoding,
+    pub(crate) format: Format,
     pub(crate) events: u64,
     /// Bytes before compression.
-    pub(crate) json_bytes: u64,
+    pub(crate) plain_bytes: u64,
     pub(crate) manifest: Manifest,
     /// Clock that updates `sent_at` before late attempts. `None` always sends the same bytes.
     pub(crate) clock: Option<DeviceClock>,
@@ -146,6 +148,7 @@ pub(crate) struct ParcelSettings {
     pub(crate) mix: Mix,
     pub(crate) events: usize,
     pub(crate) encoding: Encoding,
+    pub(crate) format: Format,
     /// Probability that a batch was held back on the device for hours or days.
     pub(crate) late: f64,
     /// Probability that a batch contains an event that the server must reject.
@@ -218,7 +221,7 @@ impl Packer {
         } else {
             None
         };
-        let json = serde_json::to_vec(&batch).context("encoding a batch")?;
+        let plain = settings.format.encode(&batch)?;
         let fingerprints = if settings.verify {
             fingerprint::of_batch(&batch, settings.times)
         } else {
@@ -229,10 +232,11 @@ impl Packer {
             batch_id: batch.batch_id,
             at: plan.at,
             // Copy to the exact size: the compressor's buffer has capacity for the worst case.
-            body: Bytes::copy_from_slice(&settings.encoding.compress(&json)?),
+            body: Bytes::copy_from_slice(&settings.encoding.compress(&plain)?),
             encoding: settings.encoding,
+            format: settings.format,
             events: batch.events() as u64,
-            json_bytes: json.len() as u64,
+            plain_bytes: plain.len() as u64,
             manifest: Manifest {
                 session: batch.session_id,
                 fingerprints,
@@ -264,6 +268,7 @@ mod tests {
             mix: Mix::Realistic,
             events: 200,
             encoding,
+            format: Format::Batch,
             late: 0.1,
             invalid: 0.0,
             verify: true,

@@ -134,6 +134,7 @@ mod tests {
     use super::*;
     use crate::events::Mix;
     use crate::fingerprint::Times;
+    use crate::otlp::Format;
     use crate::parcel::{Encoding, ParcelSettings};
     use crate::plan::{Arrivals, PlanSettings, Rate};
     use crate::population::RunTag;
@@ -153,6 +154,7 @@ mod tests {
             mix: Mix::Realistic,
             events: 20,
             encoding: Encoding::Zstd,
+            format: Format::Batch,
             late: 0.1,
             invalid: 0.1,
             verify: true,

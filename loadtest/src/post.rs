@@ -8,6 +8,7 @@ use reqwest::{Client, StatusCode};
 use unjank_protocol::{Problem, Receipt, Rejected};
 use uuid::Uuid;
 
+use crate::otlp::Format;
 use crate::parcel::Parcel;
 
 /// Result of an attempt, from the device's point of view.
@@ -67,7 +68,7 @@ impl Target {
             .context("building the HTTP client")?;
         Ok(Self {
             client,
-            url: format!("{}/v1/ingest", url.trim_end_matches('/')),
+            url: url.trim_end_matches('/').to_owned(),
             authorization: format!("Bearer {key}"),
         })
     }
@@ -77,7 +78,11 @@ impl Target {
         let begun = Instant::now();
         let (status, answer) = match self.exchange(parcel).await {
             Ok((status, headers, body)) => {
-                let answer = read_answer(status, &headers, &body);
+                let answer = if parcel.format == Format::Batch || status != StatusCode::OK {
+                    read_answer(status, &headers, &body)
+                } else {
+                    stored(parcel, &body)
+                };
                 let unreadable =
                     status == StatusCode::ACCEPTED && !matches!(answer, Answer::Accepted(_));
                 let text = if unreadable {
@@ -110,9 +115,9 @@ impl Target {
     ) -> reqwest::Result<(StatusCode, HeaderMap, bytes::Bytes)> {
         let mut request = self
             .client
-            .post(&self.url)
+            .post(format!("{}{}", self.url, parcel.format.path()))
             .header(AUTHORIZATION, &self.authorization)
-            .header(CONTENT_TYPE, "application/json");
+            .header(CONTENT_TYPE, parcel.format.content_type());
         if let Some(encoding) = parcel.encoding.header() {
             request = request.header(CONTENT_ENCODING, encoding);
         }
@@ -121,6 +126,19 @@ impl Target {
         let headers = std::mem::take(response.headers_mut());
         Ok((status, headers, response.bytes().await?))
     }
+}
+
+/// An answer of OpenTelemetry has numbers only if events are rejected.
+fn stored(parcel: &Parcel, body: &[u8]) -> Answer {
+    if !matches!(body, b"" | b"{}") {
+        let why = String::from_utf8_lossy(body);
+        return Answer::Refused(format!("partly rejected: {why}"));
+    }
+    Answer::Accepted(Acceptance {
+        accepted: parcel.events,
+        batch_id: parcel.batch_id,
+        ..Acceptance::default()
+    })
 }
 
 fn network_reason(error: &reqwest::Error) -> &'static str {

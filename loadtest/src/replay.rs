@@ -10,6 +10,7 @@ use unjank_protocol::Batch;
 use crate::arguments::ReplayArgs;
 use crate::ledger::Ledger;
 use crate::load::{self, LoadSettings, Outcome, Stops};
+use crate::otlp::Format;
 use crate::outcomes::Repeats;
 use crate::parcel::{Encoding, Manifest, Parcel};
 use crate::report::{Measured, Report};
@@ -169,8 +170,9 @@ fn parcel(path: &Path, seq: u64, encoding: Encoding) -> Result<Parcel> {
         at: None,
         body: encoding.compress(&json)?.into(),
         encoding,
+        format: Format::Batch,
         events: batch.events() as u64,
-        json_bytes: json.len() as u64,
+        plain_bytes: json.len() as u64,
         manifest: Manifest::new(&batch),
         clock: None,
     })

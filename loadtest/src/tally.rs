@@ -30,7 +30,7 @@ pub(crate) struct Counts {
     /// Compressed bytes of all attempts, bodies only.
     pub(crate) bytes_sent: u64,
     /// Uncompressed bytes of all batches, regardless of the number of attempts.
-    pub(crate) json_bytes: u64,
+    pub(crate) plain_bytes: u64,
     pub(crate) statuses: BTreeMap<String, u64>,
     /// Number of rejected events by code.
     pub(crate) rejections: BTreeMap<String, u64>,
@@ -82,7 +82,7 @@ impl Tally {
         let (parcel, counts) = (&delivery.parcel, &mut self.counts);
         counts.batches += 1;
         counts.events_sent += parcel.events;
-        counts.json_bytes += parcel.json_bytes;
+        counts.plain_bytes += parcel.plain_bytes;
         counts.attempts += delivery.attempts.len() as u64;
         counts.retries += delivery.attempts.len().saturating_sub(1) as u64;
         counts.bytes_sent += parcel.body.len() as u64 * delivery.attempts.len() as u64;

@@ -96,6 +96,7 @@ impl Workload {
             mix: self.load.mix,
             events: usize::try_from(self.load.events_per_batch).unwrap_or(usize::MAX),
             encoding: self.load.encoding,
+            format: self.load.format,
             late: self.load.late,
             invalid: self.load.invalid,
             verify: self.verify,

@@ -143,6 +143,8 @@ struct Reader<'a> {
     request: Request<'a>,
     /// The batch of each resource, session and user.
     places: HashMap<Place<'a>, usize>,
+    /// Most events have the place of the one before.
+    last: Option<(Place<'a>, usize)>,
 }
 
 /// The number of a resource in the request, the session and the user.
@@ -222,6 +224,7 @@ impl<'a> Reader<'a> {
             },
             request: Request::default(),
             places: HashMap::new(),
+            last: None,
         }
     }
 
@@ -318,26 +321,33 @@ impl<'a> Reader<'a> {
         sender: &Sender<'a>,
     ) -> Result<&mut Batch<'a>, Unreadable> {
         let batches = &mut self.request.batches;
-        let known = self.places.get(&place).copied();
-        let at = known.unwrap_or(batches.len());
-        if known.is_none() {
-            if batches.len() == MOST_BATCHES {
+        let at = match &self.last {
+            Some((last, at)) if *last == place => return Ok(&mut batches[*at]),
+            _ => self.places.get(&place).copied(),
+        };
+        let at = match at {
+            Some(at) => at,
+            None if batches.len() == MOST_BATCHES => {
                 let what = "resources, sessions and users";
                 return Err(Unreadable::TooMany {
                     what,
                     limit: MOST_BATCHES,
                 });
             }
-            let mut resource = sender.resource.clone();
-            resource.user_id = place.2.clone();
-            batches.push(Batch {
-                batch_id: self.batch_id,
-                resource,
-                session_id: place.1,
-                ..Batch::default()
-            });
-            self.places.insert(place, at);
-        }
+            None => {
+                let mut resource = sender.resource.clone();
+                resource.user_id = place.2.clone();
+                batches.push(Batch {
+                    batch_id: self.batch_id,
+                    resource,
+                    session_id: place.1,
+                    ..Batch::default()
+                });
+                self.places.insert(place.clone(), batches.len() - 1);
+                batches.len() - 1
+            }
+        };
+        self.last = Some((place, at));
         Ok(&mut batches[at])
     }
 }

@@ -13,6 +13,7 @@ use crate::faults::wait::eventually;
 use crate::fingerprint::Times;
 use crate::ledger::Ledger;
 use crate::load::Stops;
+use crate::otlp::Format;
 use crate::pacing::Due;
 use crate::parcel::{Encoding, Packer, ParcelSettings};
 use crate::parcel_threads::Stop;
@@ -198,6 +199,7 @@ fn packer(tag: RunTag, mix: Mix, events: usize) -> Packer {
         mix,
         events,
         encoding: Encoding::Zstd,
+        format: Format::Batch,
         // Late batches spread rows over several days, and so over several parts of a table.
         late: 0.02,
         invalid: 0.0,

@@ -382,7 +382,7 @@ fn rates(load: &LoadReport) -> Vec<[String; 2]> {
             format!(
                 "{} ({})",
                 mebibytes(load.counts.bytes_sent),
-                mebibytes(load.counts.json_bytes)
+                mebibytes(load.counts.plain_bytes)
             ),
         ),
     ]

@@ -1,14 +1,17 @@
 //! The attributes of spans, log records and data points for which events have a field. Names are those of the semantic conventions 1.44
 //! (`app`, `code`, `exception`, `network`, `session`, `thread`, `user`), and the older ones in use.
 
+use serde::{Deserialize, Deserializer};
 use unjank_protocol::{
     Attributes, Code, Network, Span, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId,
 };
 use uuid::Uuid;
 
-use super::message::Short;
+use super::Unreadable;
+use super::message::{Field, Raw, Short, bytes};
 use super::resource::{Scope, Sender, id};
 use super::value::KeyValue;
+use super::wire::Value;
 
 /// The rate at which the app samples, if its sampler does not write it into the trace state. A name of our own: there is none for it.
 pub(super) const SAMPLE_RATE: &str = "unjank.sample_rate";
@@ -26,7 +29,7 @@ pub(super) fn cut(text: &mut Text<'_>) {
 }
 
 /// The attributes of one event.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Known<'a> {
     pub(super) page: Text<'a>,
     pub(super) thread: Text<'a>,
@@ -39,54 +42,70 @@ pub(super) struct Known<'a> {
     pub(super) sample_rate: Option<f64>,
     connection: Text<'a>,
     generation: Text<'a>,
+    /// The number of attributes so far.
+    read: usize,
     /// All others, as sent.
     pub(super) others: Vec<(Text<'a>, Text<'a>)>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Exception<'a> {
     pub(super) kind: Text<'a>,
     pub(super) message: Text<'a>,
     pub(super) stack: Text<'a>,
 }
 
+impl<'a> Field<'a> for Known<'a> {
+    fn read(&mut self, value: Value<'a>) -> Result<(), Unreadable> {
+        let attribute = bytes(value)?;
+        if self.read < Short::<KeyValue<'a>>::MOST {
+            self.add(Raw::Proto(attribute).decode()?);
+        }
+        Ok(())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Known<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Short(attributes) = Short::deserialize(deserializer)?;
+        let mut known = Self::default();
+        attributes.into_iter().for_each(|one| known.add(one));
+        Ok(known)
+    }
+}
+
 impl<'a> Known<'a> {
-    pub(super) fn new(Short(attributes): Short<KeyValue<'a>>) -> Self {
-        let mut known = Self {
-            others: Vec::with_capacity(attributes.len()),
-            ..Self::default()
-        };
-        for KeyValue { mut key, value } in attributes {
-            let mut value = value.0;
-            let is_stack = key.as_str() == "exception.stacktrace";
-            cut(&mut key);
-            value.truncate(if is_stack { STACK } else { TEXT });
-            match key.as_str() {
-                "app.screen.name" | "screen.name" => known.page = value,
-                "thread.name" => known.thread = value,
-                "session.id" => known.session_id = Some(id(&value)),
-                "user.id" | "enduser.id" => known.user_id = Some(value),
-                "event.name" => known.event_name = value,
-                "network.connection.type" => known.connection = value,
-                "network.connection.subtype" => known.generation = value,
-                "code.function.name" | "code.function" => known.code.function = value,
-                "code.namespace" => known.code.class = value,
-                "code.file.path" | "code.filepath" => known.code.file = value,
-                "code.line.number" | "code.lineno" => {
-                    known.code.line = value.parse().unwrap_or_default();
-                }
-                SAMPLE_RATE => known.sample_rate = value.parse().ok(),
-                "exception.type" => known.exception.kind = value,
-                "exception.message" => known.exception.message = value,
-                "exception.stacktrace" => known.exception.stack = value,
-                name => {
-                    known.is_request |=
-                        matches!(name, "http.request.method" | "http.method" | "url.full");
-                    known.others.push((key, value));
-                }
+    /// Adds an attribute as sent.
+    fn add(&mut self, KeyValue { mut key, value }: KeyValue<'a>) {
+        self.read += 1;
+        let mut value = value.0;
+        let is_stack = key.as_str() == "exception.stacktrace";
+        cut(&mut key);
+        value.truncate(if is_stack { STACK } else { TEXT });
+        match key.as_str() {
+            "app.screen.name" | "screen.name" => self.page = value,
+            "thread.name" => self.thread = value,
+            "session.id" => self.session_id = Some(id(&value)),
+            "user.id" | "enduser.id" => self.user_id = Some(value),
+            "event.name" => self.event_name = value,
+            "network.connection.type" => self.connection = value,
+            "network.connection.subtype" => self.generation = value,
+            "code.function.name" | "code.function" => self.code.function = value,
+            "code.namespace" => self.code.class = value,
+            "code.file.path" | "code.filepath" => self.code.file = value,
+            "code.line.number" | "code.lineno" => {
+                self.code.line = value.parse().unwrap_or_default();
+            }
+            SAMPLE_RATE => self.sample_rate = value.parse().ok(),
+            "exception.type" => self.exception.kind = value,
+            "exception.message" => self.exception.message = value,
+            "exception.stacktrace" => self.exception.stack = value,
+            name => {
+                self.is_request |=
+                    matches!(name, "http.request.method" | "http.method" | "url.full");
+                self.others.push((key, value));
             }
         }
-        known
     }
 
     pub(super) fn network(&self) -> Network {
@@ -160,6 +179,7 @@ impl<'a> Known<'a> {
     pub(super) fn attributes(&mut self, scope: &Scope<'a>, sender: &Sender<'a>) -> Attributes<'a> {
         let mut all = std::mem::take(&mut self.others);
         let own = all.len();
+        all.reserve_exact(2 + scope.attributes.0.len() + sender.others.len());
         let named = [
             ("otel.scope.name", &scope.name),
             ("otel.scope.version", &scope.version),

@@ -7,11 +7,11 @@
 use unjank_protocol::{Jank, JankKind, JankStrategy, Span, SpanId, SpanStatus, Text, TraceId};
 
 use super::attributes::{Known, cut};
-use super::message::{Raw, Short, message};
+use super::message::{Raw, message};
 use super::number::{Enum, Fixed, Id};
 use super::resource::{Scope, Sender};
 use super::spans::{span_id_of, time};
-use super::value::{Any, KeyValue};
+use super::value::Any;
 use super::{Event, Found, Reject};
 use crate::fingerprint::fingerprint;
 use crate::stacks::parse_text;
@@ -22,7 +22,7 @@ message! {
         2 severity_number: Enum,
         3 severity_text: Text<'a>,
         5 body: Any<'a>,
-        6 attributes: Short<KeyValue<'a>>,
+        6 attributes: Known<'a>,
         9 trace_id: Id<16>,
         10 span_id: Id<8>,
         11 observed_time_unix_nano: Fixed,
@@ -44,7 +44,7 @@ pub(super) fn event<'a>(
     unique: u128,
 ) -> Result<Found<'a>, Reject> {
     let mut record: LogRecord<'a> = item.decode()?;
-    let mut known = Known::new(std::mem::take(&mut record.attributes));
+    let mut known = std::mem::take(&mut record.attributes);
     for text in [
         &mut record.body.0,
         &mut record.event_name,

@@ -136,7 +136,7 @@ pub(super) struct Short<T>(pub(super) Vec<T>);
 
 impl<T> Short<T> {
     /// One more than an event may have, so that the cut is noticed.
-    const MOST: usize = 65;
+    pub(super) const MOST: usize = 65;
 }
 
 impl<T> Default for Short<T> {
@@ -201,9 +201,9 @@ impl<'a> Field<'a> for Text<'a> {
 
 /// Protobuf demands UTF-8. A bad byte costs a character, not the event.
 pub(super) fn text(bytes: &[u8]) -> Text<'_> {
-    match String::from_utf8_lossy(bytes) {
-        std::borrow::Cow::Borrowed(text) => text.into(),
-        std::borrow::Cow::Owned(text) => text.into(),
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned().into(),
     }
 }
 

@@ -12,7 +12,6 @@ use super::message::{Inner, List, Raw, Short, message};
 use super::number::{Double, DoubleList, Enum, Fixed, FixedList, Signed, SignedFixed, WholeList};
 use super::resource::{Scope, Sender};
 use super::spans::time;
-use super::value::KeyValue;
 use super::{Event, Found, Reject, Room, Unreadable, bytes_of};
 
 message! {
@@ -40,7 +39,7 @@ message! {
         3 time_unix_nano: Fixed,
         4 as_double: Option<Double>,
         6 as_int: Option<SignedFixed>,
-        7 attributes: Short<KeyValue<'a>>,
+        7 attributes: Known<'a>,
     }
 }
 
@@ -51,7 +50,7 @@ message! {
         5 sum: Option<Double>,
         6 bucket_counts: FixedList,
         7 explicit_bounds: DoubleList,
-        9 attributes: Short<KeyValue<'a>>,
+        9 attributes: Known<'a>,
         11 min: Option<Double>,
         12 max: Option<Double>,
     }
@@ -59,7 +58,7 @@ message! {
 
 message! {
     ExponentialPoint<'a> {
-        1 attributes: Short<KeyValue<'a>>,
+        1 attributes: Known<'a>,
         3 time_unix_nano: Fixed,
         4 count: Fixed,
         5 sum: Option<Double>,
@@ -85,7 +84,7 @@ message! {
         4 count: Fixed,
         5 sum: Double,
         6 quantile_values: Short<Quantile>,
-        7 attributes: Short<KeyValue<'a>>,
+        7 attributes: Known<'a>,
     }
 }
 
@@ -159,12 +158,11 @@ impl<'a> OtlpMetric<'a> {
     /// The samples of one data point.
     fn with(
         &self,
-        attributes: Short<KeyValue<'a>>,
+        mut known: Known<'a>,
         samples: &Samples,
         (scope, sender): (&Scope<'a>, &Sender<'a>),
         room: &mut Room,
     ) -> Result<Vec<Result<Found<'a>, Reject>>, Unreadable> {
-        let mut known = Known::new(attributes);
         if !self.unit.is_empty() {
             known.others.push(("unit".into(), self.unit.clone()));
         }
@@ -247,7 +245,7 @@ impl Sample {
 }
 
 impl Data {
-    fn samples(self, raw: Raw<'_>) -> Result<(Short<KeyValue<'_>>, Samples), Reject> {
+    fn samples(self, raw: Raw<'_>) -> Result<(Known<'_>, Samples), Reject> {
         let one = |value| Sample {
             value,
             range: None,

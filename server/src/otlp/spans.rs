@@ -20,7 +20,7 @@ message! {
         6 kind: Enum,
         7 start_time_unix_nano: Fixed,
         8 end_time_unix_nano: Fixed,
-        9 attributes: Short<KeyValue<'a>>,
+        9 attributes: Known<'a>,
         11 events: Short<OtlpEvent<'a>>,
         13 links: Short<Link<'a>>,
         15 status: Inner<Status<'a>>,
@@ -59,7 +59,7 @@ pub(super) fn span<'a>(
 ) -> Result<Found<'a>, Reject> {
     let span: OtlpSpan<'a> = item.decode()?;
     let ids = ids(span.trace_id, span.span_id)?;
-    let mut known = Known::new(span.attributes);
+    let mut known = span.attributes;
     known.keep_exception();
     let kind = match span.kind.0 {
         2 => "server",

@@ -34,6 +34,9 @@ impl<'a> Field<'a> for Any<'a> {
             let (number, value) = field?;
             self.0 = match (number, value) {
                 (1, Value::Bytes(bytes)) => text(bytes),
+                (2, Value::Varint(0)) => "false".into(),
+                (2, Value::Varint(_)) => "true".into(),
+                (3, Value::Varint(number)) => number.cast_signed().to_string().into(),
                 (_, Value::Bytes(bytes)) if bytes.len() > LONGEST => LEFT_OUT.into(),
                 (1..=7, value) => plain(&json_of_field(number, value, DEPTH)?),
                 _ => continue,

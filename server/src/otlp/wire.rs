@@ -74,6 +74,11 @@ impl<'a> Iterator for Fields<'a> {
 
 /// Reads a number of one to ten bytes, seven bits each, the lowest first.
 pub(super) fn varint(rest: &mut &[u8]) -> Result<u64, Unreadable> {
+    // Most are below 128.
+    if let Some((byte @ ..0x80, after)) = rest.split_first() {
+        *rest = after;
+        return Ok(u64::from(*byte));
+    }
     let mut number = 0_u64;
     for (index, byte) in rest.iter().enumerate().take(10) {
         number |= u64::from(byte & 0x7f) << (7 * index);
