@@ -2,6 +2,7 @@
 
 import logging
 import os
+import time
 
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
@@ -14,7 +15,7 @@ from opentelemetry.sdk.metrics.export import AggregationTemporality, PeriodicExp
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import SpanKind, Status, StatusCode
+from opentelemetry.trace import Link, SpanKind, Status, StatusCode
 
 URL = os.environ["SERVER_URL"]
 TO = {"headers": {"Authorization": f"Bearer {os.environ['SERVER_KEY']}"}, "compression": Compression.Gzip}
@@ -32,7 +33,8 @@ RESOURCE = Resource.create(
 spans = TracerProvider(resource=RESOURCE)
 spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{URL}/v1/traces", **TO)))
 tracer = spans.get_tracer("shop.cart", "2.0")
-with tracer.start_as_current_span("checkout", attributes={"items": 3, "free": True, "names": ["a", "b"], "price": 9.5}) as checkout:
+attributes = {"items": 3, "free": True, "price": 9.5, "names": ["a", "b"], "sizes": [1, 2], "ratios": [0.5], "flags": [True, False]}
+with tracer.start_as_current_span("checkout", attributes=attributes) as checkout:
     checkout.add_event("paid", {"by": "card"})
     try:
         with tracer.start_as_current_span("GET /pay", kind=SpanKind.CLIENT, attributes={"http.request.method": "GET"}) as pay:
@@ -40,6 +42,8 @@ with tracer.start_as_current_span("checkout", attributes={"items": 3, "free": Tr
     except ValueError:
         pass
     checkout.set_status(Status(StatusCode.OK))
+tracer.start_span("receipt", links=[Link(checkout.get_span_context())]).end()
+tracer.start_span("late", start_time=time.time_ns() - 8 * 24 * 3600 * 10**9).end()
 spans.shutdown()
 
 delta = {Counter: AggregationTemporality.DELTA, Histogram: AggregationTemporality.DELTA}
