@@ -61,6 +61,7 @@ mod operators;
 mod otlp;
 mod otlp_answers;
 mod otlp_clients;
+mod otlp_collector;
 mod otlp_exporters;
 mod otlp_retries;
 mod otlp_rust;
