@@ -61,13 +61,39 @@ impl Client {
             .env("INSTALL", self.install())
             .env("SESSION", SESSION)
             .env("CLIENT_MODULES", installed("opentelemetry/node_modules"));
-        // With retries. Longer than by default, so that a busy machine fails no test. Python counts seconds.
-        let patience = match self {
-            Self::Python => "60",
-            _ => "60000",
+        // The exporters' time for all retries is longer than by default, so that a busy machine fails no test.
+        match self {
+            Self::Python => command
+                .envs(self.environment(url, key))
+                .env("OTEL_EXPORTER_OTLP_TIMEOUT", "60"),
+            _ => command.env("OTEL_EXPORTER_OTLP_TIMEOUT", "60000"),
         };
-        command.env("OTEL_EXPORTER_OTLP_TIMEOUT", patience);
         succeeds(&mut command).await;
+    }
+
+    /// What docs/opentelemetry.md sets in the environment of an app.
+    fn environment(self, url: &str, key: &str) -> [(&'static str, String); 6] {
+        let install = self.install();
+        [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", url.to_owned()),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf".to_owned()),
+            (
+                "OTEL_EXPORTER_OTLP_HEADERS",
+                format!("Authorization=Bearer {key}"),
+            ),
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip".to_owned()),
+            (
+                "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE",
+                "delta".to_owned(),
+            ),
+            (
+                "OTEL_RESOURCE_ATTRIBUTES",
+                format!(
+                    "service.name=com.example.shop,service.version=4.12.0,app.installation.id={install},session.id={SESSION},\
+                     os.name=android,team=checkout"
+                ),
+            ),
+        ]
     }
 
     /// Checks every value that the client has sent, and that each is stored once. `ask` runs a query.

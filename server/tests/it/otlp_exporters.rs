@@ -1,11 +1,12 @@
 //! The exporters of OpenTelemetry as they ship: each value that they send is stored.
 
+use reqwest::Method;
 use serde_json::json;
 
 use crate::otlp_clients::{Client, all_of_all_is_stored, all_send, python, server_of_today};
 use crate::relay::Relay;
 use crate::remote_config::save;
-use crate::server::KEY;
+use crate::server::{KEY, Server};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_exporters_for_python_javascript_and_rust_send_every_value() {
@@ -22,6 +23,56 @@ async fn the_exporters_for_python_javascript_and_rust_send_every_value() {
     );
     // Partial success is success to them: they repeat nothing.
     assert_eq!(relay.requests(), (9, 9));
+    screens_show_all(&server).await;
+}
+
+/// Asks what the pages *Spans*, *Resources* and *Traces* ask.
+async fn screens_show_all(server: &Server) {
+    let token = server.token("viewer").await;
+    let ask = async |path: String| {
+        let path = format!("/api/v1/projects/default/{path}");
+        let answer = server.call(&token, Method::GET, &path, None).await;
+        assert_eq!(answer.status, 200, "{path}: {:?}", answer.body);
+        answer.body
+    };
+    let shown = async |query: &str| {
+        let answer = ask(format!("query/{query}")).await;
+        let rows = answer["rows"].as_array().unwrap().iter();
+        let rows =
+            rows.map(|row| format!("{} {}", row["keys"][0].as_str().unwrap(), row["values"]));
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort();
+        rows
+    };
+    assert_eq!(
+        shown("spans?by=name&measure=count&measure=installs&measure=error_share").await,
+        [
+            "GET /pay [3.0,3.0,1.0]",
+            "KeyError [3.0,3.0,1.0]",
+            "checkout [3.0,3.0,0.0]",
+            "log.warn [3.0,3.0,0.0]",
+            "receipt [3.0,3.0,0.0]"
+        ]
+    );
+    assert_eq!(
+        shown("metrics?by=name&measure=count&measure=mean").await,
+        ["load [9.0,20.0]", "taps [3.0,7.0]"]
+    );
+    for client in Client::ALL {
+        let checkout = format!(
+            "SELECT toString(trace_id) FROM spans WHERE name = 'checkout' AND install_id = '{}'",
+            client.install()
+        );
+        let trace = server.query(&checkout).await.replace('-', "");
+        let trace = ask(format!("traces/{trace}")).await;
+        let named = |name: &str| {
+            let mut spans = trace["spans"].as_array().unwrap().iter();
+            let span = spans.find(|span| span["name"] == name);
+            span.unwrap_or_else(|| panic!("{name}: {trace}"))
+        };
+        let (checkout, pay) = (named("checkout"), named("GET /pay"));
+        assert_eq!(pay["parent_span_id"], checkout["span_id"], "{trace}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
