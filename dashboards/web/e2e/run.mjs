@@ -15,6 +15,7 @@ import * as demo from './walks/demo.mjs';
 import * as entrance from './walks/entrance.mjs';
 import * as everywhere from './walks/everywhere.mjs';
 import * as jankGroups from './walks/jank_groups.mjs';
+import * as opentelemetry from './walks/opentelemetry.mjs';
 import * as quality from './walks/quality.mjs';
 import * as reach from './walks/reach.mjs';
 import * as releases from './walks/releases.mjs';
@@ -43,6 +44,7 @@ const parts = {
     sessions,
     savedViews,
     everywhere,
+    opentelemetry,
   },
   ...{ demo, causes, releases, reach, alerts, singleSignOn },
 };
@@ -65,11 +67,14 @@ const chosen = new Set([
 ]);
 const walks = Object.values(parts).flatMap((part) => part.walks.filter((walk) => chosen.has(walk)));
 
+/** The server of the walks that need no data of the demo. */
+const startShop = () => startServer(['--web-origins', opentelemetry.SHOP]);
+
 const RENEWED_MS = 4 * 60_000;
 const start = Date.now();
 /** Walks that share a server, and how to start it. The groups run at the same time. */
 const groups = [
-  { walks: walks.filter(onEmpty), open: startServer, state: ({ url, setUp }) => ({ url, setUp }) },
+  { walks: walks.filter(onEmpty), open: startShop, state: ({ url, setUp, sql }) => ({ url, setUp, sql }) },
   { walks: walks.filter(onDemo), open: startDemo, state: (demo) => ({ demo }) },
   { walks: walks.filter(onProvider), open: startSingleSignOn, state: (sso) => ({ url: sso.url, sso }) },
 ].filter((group) => group.walks.length > 0);

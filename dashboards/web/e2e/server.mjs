@@ -15,9 +15,10 @@ const root = new URL('../../../', import.meta.url).pathname;
 const target = process.env.CARGO_TARGET_DIR ?? join(root, 'target');
 const binary = process.env.UNJANK_BIN ?? join(target, 'debug', 'unjank');
 
-/** Starts a server without users. `setUp` is the link that the server printed. `invite` creates an admin on the command line instead. */
+/** Starts a server without users. `setUp` is the link that the server printed. `invite` creates an admin on the command line instead.
+ * `sql` queries its raw tables. */
 export async function startServer(settings = [], port = undefined) {
-  const { stop, run, url, said } = await start(['serve', ...settings], port);
+  const { stop, run, sql, url, said } = await start(['serve', ...settings], port);
   const setUp = /\S+\/setup#code=\S+/.exec(said())?.[0];
   if (!setUp) {
     await stop();
@@ -25,22 +26,17 @@ export async function startServer(settings = [], port = undefined) {
   }
   const add = ['user', 'add', '--email', ADMIN.email, '--name', ADMIN.name, '--admin'];
   const invite = async () => (await run(add)).trim();
-  return { url, setUp, invite, stop };
+  return { url, setUp, invite, sql, stop };
 }
 
-/** Starts the demo, whose month of data ends at the last midnight. `sql` queries its raw tables. */
+/** Starts the demo, whose month of data ends at the last midnight. */
 export async function startDemo(installs = 120) {
   const midnight = new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS);
-  const { stop, run, url, said } = await start([
+  const { stop, sql, url, said } = await start([
     ...['demo', '--installs', String(installs), '--seed', '7'],
     ...['--until', midnight.toISOString()],
   ]);
   const [, email, password] = /log in as (\S+) with (\S+)/.exec(said()) ?? [];
-  const sql = async (query) =>
-    (await run(['sql', query, '--format', 'JSONEachRow']))
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line));
   return { url, email, password, sql, stop };
 }
 
@@ -79,7 +75,12 @@ async function start(command, wanted = undefined) {
     throw error;
   }
   const run = async (args) => (await promisify(execFile)(binary, args, { env, maxBuffer: 64 << 20 })).stdout;
-  return { url: `http://127.0.0.1:${port}`, said: () => text, run, stop };
+  const sql = async (query) =>
+    (await run(['sql', query, '--format', 'JSONEachRow']))
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
+  return { url: `http://127.0.0.1:${port}`, said: () => text, run, sql, stop };
 }
 
 async function untilReady(url, child, log) {

@@ -8,14 +8,14 @@ use tokio::net::{TcpSocket, TcpStream};
 use crate::server::{Answer, KEY, Server, spans};
 
 /// An upload whose body is incomplete so far.
-struct Upload {
+pub(crate) struct Upload {
     stream: TcpStream,
     rest: Vec<u8>,
 }
 
 impl Upload {
     /// Begins an upload from one of several addresses, because a single address may not open so many connections.
-    async fn begin(server: &Server, number: u8) -> Self {
+    pub(crate) async fn begin(server: &Server, number: u8) -> Self {
         let address = server.url.trim_start_matches("http://");
         let socket = TcpSocket::new_v4().unwrap();
         let own = SocketAddr::from(([127, 0, 0, 2 + number % 4], 0));
@@ -39,7 +39,7 @@ impl Upload {
         }
     }
 
-    async fn end(mut self) -> String {
+    pub(crate) async fn end(mut self) -> String {
         self.stream.write_all(&self.rest).await.unwrap();
         let mut answer = String::new();
         self.stream.read_to_string(&mut answer).await.unwrap();

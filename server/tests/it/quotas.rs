@@ -21,7 +21,7 @@ async fn start() -> (Server, String) {
 }
 
 /// Creates a key and waits until the server accepts it.
-async fn key(server: &Server, token: &str, quotas: Value) -> String {
+pub(crate) async fn key(server: &Server, token: &str, quotas: Value) -> String {
     let new = json!({"name": "of a test", "quotas": quotas});
     let made = server.call(token, Method::POST, KEYS, Some(new)).await;
     assert_eq!(made.status, 201, "{:?}", made.body);
@@ -47,7 +47,7 @@ async fn poll(server: &Server, key: &str) -> StatusCode {
     request.send().await.unwrap().status()
 }
 
-async fn send(server: &Server, key: &str, batch: &Value) -> Answer {
+pub(crate) async fn send(server: &Server, key: &str, batch: &Value) -> Answer {
     let request = server
         .client
         .post(format!("{}/v1/ingest", server.url))

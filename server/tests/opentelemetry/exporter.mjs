@@ -28,7 +28,8 @@ const spans = new TracerProvider({
   spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url: `${SERVER_URL}/v1/traces`, headers }) })],
 });
 const tracer = spans.getTracer('shop.cart', '2.0');
-const checkout = tracer.startSpan('checkout', { attributes: { items: 3, free: true, names: ['a', 'b'], price: 9.5 } });
+const lists = { names: ['a', 'b'], sizes: [1, 2], ratios: [0.5], flags: [true, false] };
+const checkout = tracer.startSpan('checkout', { attributes: { items: 3, free: true, price: 9.5, ...lists } });
 checkout.addEvent('paid', { by: 'card' });
 const inside = trace.setSpan(context.active(), checkout);
 const pay = tracer.startSpan('GET /pay', { kind: SpanKind.CLIENT, attributes: { 'http.request.method': 'GET' } }, inside);
@@ -37,6 +38,8 @@ pay.setStatus({ code: SpanStatusCode.ERROR, message: 'no money' });
 pay.end();
 checkout.setStatus({ code: SpanStatusCode.OK });
 checkout.end();
+tracer.startSpan('receipt', { links: [{ context: checkout.spanContext() }] }).end();
+tracer.startSpan('late', { startTime: Date.now() - 8 * 24 * 3600 * 1000 }).end();
 await spans.shutdown();
 
 const exporter = new OTLPMetricExporter({

@@ -1,50 +1,31 @@
-"""Sends spans, log records and metrics with OpenTelemetry's exporters for Python: protobuf with gzip, over HTTP or gRPC."""
+"""Sends spans, log records and metrics with OpenTelemetry's exporters for Python, as the environment says."""
 
 import logging
 import os
+import time
 
 from opentelemetry.sdk._logs import LoggerProvider, LoggingHandler
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
-from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider
-from opentelemetry.sdk.metrics.export import AggregationTemporality, PeriodicExportingMetricReader
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import SpanKind, Status, StatusCode
+from opentelemetry.trace import Link, SpanKind, Status, StatusCode
 
-URL = os.environ["SERVER_URL"]
-TO = {"headers": {"authorization": f"Bearer {os.environ['SERVER_KEY']}"}}
-if os.environ["PROTOCOL"] == "grpc":
-    from grpc import Compression
+if os.environ["OTEL_EXPORTER_OTLP_PROTOCOL"] == "grpc":
     from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter
     from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
-
-    TO_TRACES = TO_LOGS = TO_METRICS = {**TO, "endpoint": URL, "compression": Compression.Gzip}
 else:
-    from opentelemetry.exporter.otlp.proto.http import Compression
     from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-    TO_TRACES, TO_LOGS, TO_METRICS = (
-        {**TO, "endpoint": f"{URL}/v1/{signal}", "compression": Compression.Gzip} for signal in ("traces", "logs", "metrics")
-    )
-RESOURCE = Resource.create(
-    {
-        "service.name": "com.example.shop",
-        "service.version": "4.12.0",
-        "app.installation.id": os.environ["INSTALL"],
-        "session.id": os.environ["SESSION"],
-        "os.name": "android",
-        "team": "checkout",
-    }
-)
-
-spans = TracerProvider(resource=RESOURCE)
-spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(**TO_TRACES)))
+spans = TracerProvider()
+spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
 tracer = spans.get_tracer("shop.cart", "2.0")
-with tracer.start_as_current_span("checkout", attributes={"items": 3, "free": True, "names": ["a", "b"], "price": 9.5}) as checkout:
+attributes = {"items": 3, "free": True, "price": 9.5, "names": ["a", "b"], "sizes": [1, 2], "ratios": [0.5], "flags": [True, False]}
+with tracer.start_as_current_span("checkout", attributes=attributes) as checkout:
     checkout.add_event("paid", {"by": "card"})
     try:
         with tracer.start_as_current_span("GET /pay", kind=SpanKind.CLIENT, attributes={"http.request.method": "GET"}) as pay:
@@ -52,11 +33,11 @@ with tracer.start_as_current_span("checkout", attributes={"items": 3, "free": Tr
     except ValueError:
         pass
     checkout.set_status(Status(StatusCode.OK))
+tracer.start_span("receipt", links=[Link(checkout.get_span_context())]).end()
+tracer.start_span("late", start_time=time.time_ns() - 8 * 24 * 3600 * 10**9).end()
 spans.shutdown()
 
-delta = {Counter: AggregationTemporality.DELTA, Histogram: AggregationTemporality.DELTA}
-exporter = OTLPMetricExporter(preferred_temporality=delta, **TO_METRICS)
-metrics = MeterProvider(resource=RESOURCE, metric_readers=[PeriodicExportingMetricReader(exporter)])
+metrics = MeterProvider(metric_readers=[PeriodicExportingMetricReader(OTLPMetricExporter())])
 meter = metrics.get_meter("shop.cart")
 meter.create_counter("taps", unit="{tap}").add(7, {"screen": "cart"})
 load = meter.create_histogram("load", unit="ms", explicit_bucket_boundaries_advisory=[10.0, 100.0])
@@ -64,8 +45,8 @@ for value in [4.0, 6.0, 50.0]:
     load.record(value)
 metrics.shutdown()
 
-logs = LoggerProvider(resource=RESOURCE)
-logs.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter(**TO_LOGS)))
+logs = LoggerProvider()
+logs.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
 logger = logging.getLogger("shop")
 logger.addHandler(LoggingHandler(logger_provider=logs))
 logger.warning("nearly empty")

@@ -5,15 +5,22 @@ import { SLOW_SPAN, batches } from '../shop_batches.mjs';
 
 const at = (path) => `${path}${path.includes('?') ? '&' : '?'}project=${PROJECT}`;
 
-async function devices_send_events_that_are_stored(reader) {
-  const { page } = reader;
+/** Makes an ingest key that the server accepts. */
+export async function ingestKey(page) {
   const made = await page.request.post(`/api/v1/projects/${PROJECT}/keys`, { data: { name: 'Devices of a walk' } });
   check(made.status() === 201, `no key: ${made.status()} ${await made.text()}`);
-  const headers = { authorization: `Bearer ${(await made.json()).key}` };
+  const { key } = await made.json();
+  const headers = { authorization: `Bearer ${key}` };
   // The response to the creation of a key may arrive before the server accepts the key.
   for (let tries = 0; tries < 50 && !(await page.request.get('/v1/config', { headers })).ok(); tries += 1) {
     await page.waitForTimeout(100);
   }
+  return key;
+}
+
+async function devices_send_events_that_are_stored(reader) {
+  const { page } = reader;
+  const headers = { authorization: `Bearer ${await ingestKey(page)}` };
   for (const data of batches(Date.now())) {
     const answer = await page.request.post('/v1/ingest', { headers, data });
     check(answer.status() === 202, `a batch was rejected: ${answer.status()} ${await answer.text()}`);

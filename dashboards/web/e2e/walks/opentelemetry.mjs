@@ -1,0 +1,138 @@
+// Web pages that report with OpenTelemetry's SDK for browsers, from an origin that the server allows and from another one.
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
+import { build } from 'vite';
+import { followClock } from '../browser.mjs';
+import { check } from '../reader.mjs';
+import { PROJECT, freePort } from '../server.mjs';
+import { ingestKey } from './spans_to_ingest.mjs';
+
+const port = await freePort();
+/** The origin of the shop's pages that the server allows. */
+export const SHOP = `http://127.0.0.1:${port}`;
+/** The same pages under a name that the server does not allow. */
+const STRANGER = `http://localhost:${port}`;
+const INSTALL = '5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a14';
+const SESSION = '7aa3cf63-c4b2-a1e0-a9fb-d2a4b1c0de14';
+const root = new URL('../../../../', import.meta.url).pathname;
+const SCRIPT = `${root}server/tests/opentelemetry-web/shop.mjs`;
+const PACKAGES = `${root}.cache/opentelemetry-web`;
+
+/** All that is stored of the install: the names of parents, and the beginnings of events. */
+const STORED = `SELECT one.name AS name, kind, status, app_id, app_version, session_id, os_name, locale, attributes,
+    arrayMap(event -> substring(event, 1, 48), one.\`events.name\`) AS events, parents.name AS parent
+  FROM spans AS one LEFT JOIN (SELECT span_id, name FROM spans) AS parents ON parents.span_id = one.parent_span_id
+  WHERE install_id = '${INSTALL}' ORDER BY name`;
+const SCOPE = { 'otel.scope.name': 'shop.web', 'otel.scope.version': '1.0' };
+const PAGE = {
+  app_id: 'com.example.shop.web',
+  app_version: '4.12.0',
+  session_id: SESSION,
+  os_name: 'linux',
+  locale: 'de-DE',
+};
+const SPANS = [
+  {
+    ...{ name: 'GET', kind: 'network', status: 'error', ...PAGE },
+    attributes: {
+      'http.request.method': 'GET',
+      'url.full': 'https://api.example.com/pay',
+      'span.kind': 'client',
+      'otel.status_description': 'no money',
+      ...SCOPE,
+    },
+    events: ['exception exception.type=Error exception.message'],
+    parent: 'web checkout',
+  },
+  {
+    ...{ name: 'web checkout', kind: 'manual', status: 'ok', ...PAGE },
+    attributes: {
+      ...{ items: '3', free: 'true', price: '9.5' },
+      ...{ names: '["a","ä"]', sizes: '[1,2]', ratios: '[0.5]', flags: '[true,false]' },
+      ...SCOPE,
+    },
+    events: ['paid by=card'],
+    parent: '',
+  },
+  {
+    ...{ name: 'web farewell', kind: 'manual', status: 'unset', ...PAGE },
+    attributes: SCOPE,
+    events: [],
+    parent: '',
+  },
+];
+
+/** Bundles the script of the shop's pages with the packages that `make setup` installs. */
+async function bundle() {
+  if (!existsSync(PACKAGES)) throw new Error(`${PACKAGES} is missing: run \`make setup\`, which installs it`);
+  const packages = {
+    name: 'packages',
+    resolveId(id, importer) {
+      return importer === SCRIPT ? this.resolve(id, `${PACKAGES}/shop.mjs`) : undefined;
+    },
+  };
+  const [{ output }] = await build({
+    configFile: false,
+    logLevel: 'error',
+    plugins: [packages],
+    build: { write: false, lib: { entry: SCRIPT, formats: ['es'] } },
+  });
+  return output[0].code;
+}
+
+/** Opens a page of the shop and lets it send. Returns it with `refused`, the first error in its console that names CORS. */
+async function openShop(browser, origin) {
+  const context = await browser.newContext();
+  if (process.env.LD_PRELOAD) await followClock(context);
+  const page = await context.newPage();
+  const refused = page.waitForEvent('console', (message) => message.text().includes('CORS policy'));
+  await page.goto(origin);
+  await page.waitForFunction(() => 'flush' in window);
+  return { page, refused };
+}
+
+/** Serves the page of the shop on all its origins while `walk` runs. */
+async function withShop(settings, walk) {
+  const page = `<!doctype html><title>Shop</title><script>window.settings = ${JSON.stringify(settings)}</script>
+    <script type="module">${(await bundle()).replaceAll('</script', '<\\/script')}</script>`;
+  const server = createServer((_, answer) => answer.setHeader('content-type', 'text/html; charset=utf-8').end(page));
+  await new Promise((resolve) => server.listen(port, resolve));
+  try {
+    await walk();
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+async function a_web_page_of_an_allowed_origin_reports_with_opentelemetry(reader, { url, sql }) {
+  const { page } = reader;
+  const key = await ingestKey(page);
+  await withShop({ url, key, install: INSTALL, session: SESSION }, async () => {
+    const browser = page.context().browser();
+    const stranger = await openShop(browser, STRANGER);
+    // The exporter retries for ten seconds, which the walk does not wait for.
+    await stranger.page.evaluate(() => void window.flush());
+    await stranger.refused;
+    await stranger.page.context().close();
+    const shop = await openShop(browser, SHOP);
+    shop.refused.catch(() => {});
+    await shop.page.evaluate(() => window.flush());
+    // The span of a page that is left is sent as well.
+    await shop.page.evaluate(() => window.last());
+    await shop.page.goto('about:blank');
+    let rows = [];
+    for (let tries = 0; tries < 120 && rows.length < SPANS.length; tries += 1) {
+      rows = await sql(STORED);
+      await page.waitForTimeout(250);
+    }
+    await shop.page.context().close();
+    check(isDeepStrictEqual(rows, SPANS), JSON.stringify(rows, undefined, 1));
+  });
+  await page.goto(`/spans?project=${PROJECT}&name=web+checkout`);
+  await page.getByRole('heading', { level: 1, name: 'web checkout' }).waitFor();
+  await reader.look('span-of-a-web-page');
+}
+
+export const walks = [a_web_page_of_an_allowed_origin_reports_with_opentelemetry];
