@@ -66,7 +66,9 @@ impl Client {
             Self::Python => command
                 .envs(self.environment(url, key))
                 .env("OTEL_EXPORTER_OTLP_TIMEOUT", "60"),
-            _ => command.env("OTEL_EXPORTER_OTLP_TIMEOUT", "60000"),
+            _ => command
+                .env("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+                .env("OTEL_EXPORTER_OTLP_TIMEOUT", "60000"),
         };
         succeeds(&mut command).await;
     }
