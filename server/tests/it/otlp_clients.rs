@@ -71,7 +71,9 @@ impl Client {
             Self::Python | Self::PythonOverGrpc => command
                 .envs(self.environment(url, key))
                 .env("OTEL_EXPORTER_OTLP_TIMEOUT", "60"),
-            _ => command.env("OTEL_EXPORTER_OTLP_TIMEOUT", "60000"),
+            _ => command
+                .env("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+                .env("OTEL_EXPORTER_OTLP_TIMEOUT", "60000"),
         };
         succeeds(&mut command).await;
     }
