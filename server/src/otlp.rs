@@ -152,7 +152,15 @@ type Place<'a> = (usize, Uuid, Text<'a>);
 
 impl From<Unreadable> for Reject {
     fn from(error: Unreadable) -> Self {
-        Self::new("invalid_event", error.to_string())
+        let detail = match error {
+            // Lines and columns are those of the event, which nobody can find in the body.
+            Unreadable::Malformed(detail) => {
+                let detail = detail.split(" at line ").next().unwrap_or_default();
+                format!("the event cannot be read: {detail}")
+            }
+            Unreadable::TooMany { .. } => error.to_string(),
+        };
+        Self::new("invalid_event", detail)
     }
 }
 

@@ -67,6 +67,10 @@ pub(super) async fn take_counted(
     sent: Sent<'_>,
 ) -> Result<Receipt<'static>, Problem> {
     let started = Instant::now();
+    let stored = match sent.format {
+        Format::Batch => StatusCode::ACCEPTED,
+        Format::Otlp(..) => StatusCode::OK,
+    };
     let answer = match device {
         Ok(Device(caller)) => take(app, &caller, sent).await,
         Err(problem) => {
@@ -76,8 +80,8 @@ pub(super) async fn take_counted(
         }
     };
     let (status, code) = match &answer {
-        Ok(receipt) if receipt.duplicate => (StatusCode::ACCEPTED, "duplicate"),
-        Ok(_) => (StatusCode::ACCEPTED, "accepted"),
+        Ok(receipt) if receipt.duplicate => (stored, "duplicate"),
+        Ok(_) => (stored, "accepted"),
         Err(problem) => (problem.status, problem.code),
     };
     let metrics = &app.metrics.ingest;

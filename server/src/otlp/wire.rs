@@ -22,6 +22,7 @@ impl<'a> Fields<'a> {
         Self { rest: message }
     }
 
+    #[inline]
     fn field(&mut self) -> Result<(u32, Value<'a>), Unreadable> {
         let key = varint(&mut self.rest)?;
         let number = u32::try_from(key >> 3)
@@ -60,6 +61,7 @@ impl<'a> Iterator for Fields<'a> {
     type Item = Result<(u32, Value<'a>), Unreadable>;
 
     /// After an error there are no more fields.
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
@@ -73,6 +75,7 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 /// Reads a number of one to ten bytes, seven bits each, the lowest first.
+#[inline]
 pub(super) fn varint(rest: &mut &[u8]) -> Result<u64, Unreadable> {
     // Most are below 128.
     if let Some((byte @ ..0x80, after)) = rest.split_first() {
