@@ -165,6 +165,7 @@ fn steps(criterion: &mut Criterion) {
         scrubbing: &ingest::Scrubbing::default(),
         recent_stacks: &recent_stacks,
         recent_names: &recent_names,
+        forward: None,
         received_at: NOW,
         wire_bytes: packed.len(),
     };

@@ -21,6 +21,7 @@ mod device_keys;
 mod device_routes;
 mod erasures;
 mod exports;
+mod forward;
 mod frames;
 mod group_comments;
 mod group_handling;
@@ -66,6 +67,7 @@ mod storage;
 mod symbol_archives;
 mod symbol_files;
 mod symbol_uploads;
+mod trace_links;
 mod traces;
 mod turns;
 mod versions;
@@ -319,6 +321,14 @@ fn data() -> Router<Arc<App>> {
         .route(
             "/projects/{project}/source-links/preview",
             post(source_links::preview),
+        )
+        .route(
+            "/projects/{project}/forward",
+            get(forward::read).put(forward::save),
+        )
+        .route(
+            "/projects/{project}/trace-links",
+            get(trace_links::read).put(trace_links::save),
         )
         .route(
             "/projects/{project}/views",

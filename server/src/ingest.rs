@@ -42,6 +42,7 @@ use self::rejections::Rejections;
 use self::rows::{BatchCounts, Envelope};
 use self::text_filter::{ChangedTexts, TextFilter};
 use crate::clock::UnixTime;
+use crate::forward::{Forward, Piece};
 use crate::recent::{RecentNames, RecentStacks, StackKey};
 use crate::stacks::RuleSet;
 use crate::store::{Count, Outcome, RecordBuilder};
@@ -190,6 +191,8 @@ pub struct Context<'c> {
     pub scrubbing: &'c Scrubbing,
     pub recent_stacks: &'c RecentStacks,
     pub recent_names: &'c RecentNames,
+    /// What the device's project forwards to another collector.
+    pub forward: Option<&'c Forward>,
     pub received_at: UnixTime,
     /// Bytes of the request as sent.
     pub wire_bytes: usize,
@@ -213,6 +216,8 @@ pub struct Prepared {
     pub waiting_stacks: Vec<u64>,
     /// The number of new stacks for which slow rules had no time. The reclassifier classifies them later.
     pub unclassified_stacks: u64,
+    /// Spans to forward to another collector once the record is durable.
+    pub forwarded: Option<Piece>,
     /// The batches that this one was split from. They have its events, too.
     pub split_from: Vec<Uuid>,
     /// How far the device's clock was behind, in microseconds. `None` when the batch has no `sent_at`.
@@ -346,6 +351,9 @@ impl<'a> Checked<'a> {
             filter.batch(batch, |frames| jank::new_stack(frames, context));
         }
         let changed = filter.into_changed();
+        // After the filter, so that no scrubbed text leaves the server.
+        let forward = context.forward;
+        let forwarded = forward.and_then(|to| to.spans(&device.project, &self.batches));
         self.log_changed(&device.project, &changed);
         let split_from = self.batches.first_mut();
         let split_from = split_from.map(|batch| std::mem::take(&mut batch.split_from));
@@ -373,6 +381,7 @@ impl<'a> Checked<'a> {
             new_stacks: new_stacks.keys,
             waiting_stacks: new_stacks.waiting,
             unclassified_stacks: new_stacks.unclassified as u64,
+            forwarded,
             split_from,
             skew_us: has_sent_at.then_some(self.skew_us),
         }

@@ -15,6 +15,7 @@ pub use self::upload::{Encoding, NotInflated, Upload};
 
 use crate::clock::{Clock, UnixTime};
 use crate::control::{Access, Caller, Cost, OverQuota, RefusedKeys};
+use crate::forward::ForwardQueue;
 use crate::ingest::{self, Checked, Context, Prepared, Refusal, SignalTally, Tally};
 use crate::metrics::IngestMetrics;
 use crate::otlp;
@@ -44,6 +45,8 @@ pub struct Intake {
     /// Keys that were refused, for people who set up an app.
     pub refused_keys: RefusedKeys,
     pub log: IngestLog,
+    /// Takes the spans that projects forward.
+    pub forward: Arc<ForwardQueue>,
     pub metrics: IngestMetrics,
     /// Concurrent uploads, by project: fewer than connections, so that polls of the configuration find a connection.
     pub uploads: Arc<Shares>,
@@ -225,6 +228,9 @@ impl Intake {
         self.recent_stacks.insert(&prepared.new_stacks);
         let project = &caller.device.project;
         self.arrived_stacks.add(project, &prepared.waiting_stacks);
+        if let Some(piece) = prepared.forwarded.take() {
+            self.forward.offer(project, piece);
+        }
         Ok(())
     }
 
@@ -329,12 +335,14 @@ impl Preparation {
             }
         };
         let rules = intake.access.rules(&device.project);
+        let forward = intake.access.forward(&device.project);
         let context = Context {
             device,
             rules: rules.as_deref().unwrap_or(&intake.default_rules),
             scrubbing: &intake.access.scrubbing(&device.project),
             recent_stacks: &intake.recent_stacks,
             recent_names: &intake.recent_names,
+            forward: forward.as_deref(),
             received_at,
             wire_bytes: self.upload.wire_bytes(),
         };

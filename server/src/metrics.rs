@@ -21,6 +21,7 @@ pub struct Metrics {
     pub books: BooksMetrics,
     pub alerts: AlertMetrics,
     pub notifications: NotificationMetrics,
+    pub forward: ForwardMetrics,
     pub symbols: SymbolMetrics,
     pub engine_restarts: IntCounter,
 }
@@ -290,6 +291,41 @@ impl NotificationMetrics {
     }
 }
 
+/// What is forwarded to other collectors.
+#[derive(Clone, Debug)]
+pub struct ForwardMetrics {
+    events: IntCounterVec,
+    pub waiting_bytes: IntGauge,
+}
+
+impl ForwardMetrics {
+    fn new(make: &Maker) -> Self {
+        let events = make.counters(
+            "unjank_forward_events_total",
+            "Spans and incidents to forward to other collectors, by kind and outcome: delivered, dropped (the queue was full), refused (by the collector).",
+            &["kind", "outcome"],
+        );
+        for kind in ["spans", "incidents"] {
+            for outcome in ["delivered", "dropped", "refused"] {
+                events.with_label_values(&[kind, outcome]);
+            }
+        }
+        Self {
+            events,
+            waiting_bytes: make.gauge(
+                "unjank_forward_waiting_bytes",
+                "Bytes that wait in memory for other collectors.",
+            ),
+        }
+    }
+
+    pub fn count(&self, kind: &str, outcome: &str, events: u64) {
+        self.events
+            .with_label_values(&[kind, outcome])
+            .inc_by(events);
+    }
+}
+
 /// Registers metrics. Names are constants, so a failed registration is a bug that every test finds.
 struct Maker(Registry);
 
@@ -415,6 +451,7 @@ impl Metrics {
             alerts: AlertMetrics::new(&make),
             reclassification: ReclassificationMetrics::new(&make),
             notifications: NotificationMetrics::new(&make),
+            forward: ForwardMetrics::new(&make),
             symbols: SymbolMetrics::new(&make),
             engine_restarts: make.counter(
                 "unjank_engine_restarts_total",

@@ -233,7 +233,7 @@ async fn open(
         access: Arc::clone(&access),
         default_rules: Arc::clone(&default_rules),
         log: log.clone(),
-        metrics: metrics.ingest.clone(),
+        metrics: &metrics,
         clock: clock.clone(),
         connections,
     };
@@ -245,6 +245,8 @@ async fn open(
         secret: Arc::clone(&secret),
         clickhouse: clickhouse.clone(),
         clock: clock.clone(),
+        access: Arc::clone(&access),
+        forward: Arc::clone(&intake.forward),
         metrics: metrics.notifications.clone(),
     };
     let notifier = notifier::open(settings, inputs)?;

@@ -3,23 +3,17 @@
 
 use std::fmt::Write as _;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::Url;
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::link_template::{self, Part, TemplateError, VALUE};
+
 const MAX_RULES: usize = 20;
-const MAX_TEMPLATE_CHARS: usize = 500;
 const MAX_PREFIX_CHARS: usize = 300;
 
-/// Everything but the unreserved characters of RFC 3986.
-const VALUE: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
-/// The same, with the separators of a path.
+/// What must be encoded in a path: its separators stay.
 const PATH: &AsciiSet = &VALUE.remove(b'/');
 
 /// Folders with code of others: the standard library of Rust, and what package managers download.
@@ -79,18 +73,8 @@ fn objects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathRule>, 
 /// What is wrong with a document.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceLinksError {
-    #[error("the template must have at most {MAX_TEMPLATE_CHARS} characters")]
-    LongTemplate,
-    #[error(
-        "the template must start with `https://` or `http://`, a host and `/`, such as `https://github.com/`"
-    )]
-    Address,
-    #[error("the template must not contain spaces or control characters")]
-    Space,
-    #[error("`{0}` is not a placeholder: use {{path}}, {{line}}, {{version}} or {{build}}")]
-    Placeholder(String),
-    #[error("the template must contain {{path}}")]
-    NoPath,
+    #[error(transparent)]
+    Template(#[from] TemplateError),
     #[error("there can be at most {MAX_RULES} rules")]
     TooManyRules,
     #[error(
@@ -143,42 +127,42 @@ pub enum NoLink {
     NoBuild,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
-    Text(String),
+/// What the server puts into an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slot {
     Path,
     Line,
     Version,
     Build,
 }
 
+impl link_template::Placeholder for Slot {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("{path}", Self::Path),
+        ("{line}", Self::Line),
+        ("{version}", Self::Version),
+        ("{build}", Self::Build),
+    ];
+    const EXAMPLE: &'static str = "https://github.com/";
+}
+
 /// A document, ready to be used.
 #[derive(Clone, Debug, Default)]
 pub struct SourceLinks {
     document: SourceLinksDocument,
-    parts: Vec<Part>,
+    parts: Vec<Part<Slot>>,
     /// The parts before the `#`: the link when the line is unknown.
-    before_fragment: Vec<Part>,
+    before_fragment: Vec<Part<Slot>>,
 }
 
 impl SourceLinks {
     pub fn new(mut document: SourceLinksDocument) -> Result<Self, SourceLinksError> {
         document.template = document.template.trim().to_owned();
         check_rules(&document.rules)?;
-        if document.template.is_empty() {
-            return Ok(Self {
-                document,
-                ..Self::default()
-            });
-        }
         let template = &document.template;
-        check_address(template)?;
-        let parts = split(template)?;
-        if !parts.contains(&Part::Path) {
-            return Err(SourceLinksError::NoPath);
-        }
+        let parts = link_template::parse(template)?;
         let (address, _) = template.split_once('#').unwrap_or((template, ""));
-        let before_fragment = split(address)?;
+        let before_fragment = link_template::split(address)?;
         Ok(Self {
             document,
             parts,
@@ -194,8 +178,8 @@ impl SourceLinks {
     /// Whether links depend on the version of the app, and whether they depend on its build number.
     #[must_use]
     pub fn needs(&self) -> (bool, bool) {
-        let has = |part| self.parts.contains(&part);
-        (has(Part::Version), has(Part::Build))
+        let has = |value| self.parts.contains(&Part::Value(value));
+        (has(Slot::Version), has(Slot::Build))
     }
 
     /// Returns the path of a location in the repository.
@@ -229,7 +213,7 @@ impl SourceLinks {
             return Err(NoLink::NoTemplate);
         }
         let path = self.path(location)?;
-        let is_anchor = !self.before_fragment.contains(&Part::Line);
+        let is_anchor = !self.before_fragment.contains(&Part::Value(Slot::Line));
         let parts = match location.line {
             0 if is_anchor => &self.before_fragment,
             _ => &self.parts,
@@ -238,16 +222,16 @@ impl SourceLinks {
         for part in parts {
             match part {
                 Part::Text(text) => url.push_str(text),
-                Part::Path => url.extend(utf8_percent_encode(&path, PATH)),
-                Part::Line if location.line == 0 => return Err(NoLink::NoLine),
-                Part::Line => drop(write!(url, "{}", location.line)),
+                Part::Value(Slot::Path) => url.extend(utf8_percent_encode(&path, PATH)),
+                Part::Value(Slot::Line) if location.line == 0 => return Err(NoLink::NoLine),
+                Part::Value(Slot::Line) => drop(write!(url, "{}", location.line)),
                 // A version of dots would be another folder, even if it were encoded.
-                Part::Version if app.version.trim_matches('.').is_empty() => {
+                Part::Value(Slot::Version) if app.version.trim_matches('.').is_empty() => {
                     return Err(NoLink::NoVersion);
                 }
-                Part::Version => url.extend(utf8_percent_encode(app.version, VALUE)),
-                Part::Build if app.number == 0 => return Err(NoLink::NoBuild),
-                Part::Build => drop(write!(url, "{}", app.number)),
+                Part::Value(Slot::Version) => url.extend(utf8_percent_encode(app.version, VALUE)),
+                Part::Value(Slot::Build) if app.number == 0 => return Err(NoLink::NoBuild),
+                Part::Value(Slot::Build) => drop(write!(url, "{}", app.number)),
             }
         }
         Ok(url)
@@ -269,55 +253,6 @@ fn check_rules(rules: &[PathRule]) -> Result<(), SourceLinksError> {
         }
     }
     Ok(())
-}
-
-/// Scheme and host must be literal: versions come from devices, and must not choose where a link leads.
-fn check_address(template: &str) -> Result<(), SourceLinksError> {
-    if template.chars().count() > MAX_TEMPLATE_CHARS {
-        return Err(SourceLinksError::LongTemplate);
-    }
-    if template.contains(|char: char| char.is_control() || char.is_whitespace()) {
-        return Err(SourceLinksError::Space);
-    }
-    let rest = ["https://", "http://"]
-        .iter()
-        .find_map(|scheme| template.strip_prefix(scheme));
-    let host = rest
-        .and_then(|rest| rest.split_once('/'))
-        .map(|(host, _)| host);
-    let is_plain = |host: &str| !host.is_empty() && !host.contains(['{', '}', '@', '\\', '?', '#']);
-    let filled = template.replace(['{', '}'], "");
-    match (host.filter(|host| is_plain(host)), Url::parse(&filled)) {
-        (Some(_), Ok(_)) => Ok(()),
-        _ => Err(SourceLinksError::Address),
-    }
-}
-
-fn split(template: &str) -> Result<Vec<Part>, SourceLinksError> {
-    let mut parts = Vec::new();
-    let mut rest = template;
-    while let Some(start) = rest.find(['{', '}']) {
-        let (text, placeholder) = rest.split_at(start);
-        let end = placeholder
-            .find('}')
-            .map_or(placeholder.len(), |end| end + 1);
-        let (placeholder, after) = placeholder.split_at(end);
-        if !text.is_empty() {
-            parts.push(Part::Text(text.to_owned()));
-        }
-        parts.push(match placeholder {
-            "{path}" => Part::Path,
-            "{line}" => Part::Line,
-            "{version}" => Part::Version,
-            "{build}" => Part::Build,
-            other => return Err(SourceLinksError::Placeholder(other.to_owned())),
-        });
-        rest = after;
-    }
-    if !rest.is_empty() {
-        parts.push(Part::Text(rest.to_owned()));
-    }
-    Ok(parts)
 }
 
 /// Returns the path of a location, with `/` as separator, and whether it is that of a Java or Kotlin package.

@@ -29,6 +29,10 @@
 //! Below a layer that follows redirects or retries, each try is a request. `reqwest` follows redirects below any middleware, so such a
 //! request counts once, with the head and the body of the first try and the last response.
 //!
+//! # Spans of the servers
+//! [`TraceLayer::propagate_to`] sends the W3C header `traceparent` to hosts of your own, so that the spans of the app and of the servers are in
+//! one trace. By default no host gets it.
+//!
 //! # Nothing counts twice
 //! * While the SDK runs, calls of [`crate::traffic()`] for a host that a layer has measured do nothing, up to 4,096 hosts. An app that counts
 //!   some hosts itself uses [`TraceLayer::exclude`] or [`TraceLayer::without_traffic`].
@@ -85,6 +89,7 @@ pub use self::service::{ResponseFuture, TraceService};
 #[derive(Clone, Debug)]
 pub struct TraceLayer {
     excluded: Arc<[Glob]>,
+    propagated: Arc<[Glob]>,
     counts_traffic: bool,
 }
 
@@ -105,6 +110,7 @@ impl TraceLayer {
     pub fn new() -> Self {
         Self {
             excluded: Arc::new([]),
+            propagated: Arc::new([]),
             counts_traffic: true,
         }
     }
@@ -118,8 +124,27 @@ impl TraceLayer {
     /// ```
     #[must_use]
     pub fn exclude(mut self, hosts: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
-        let more = hosts.into_iter().map(|host| Glob::new(host.as_ref()));
-        self.excluded = self.excluded.iter().cloned().chain(more).collect();
+        self.excluded = with_more(&self.excluded, hosts);
+        self
+    }
+
+    /// Sends the W3C header `traceparent` with requests whose host matches one of the globs, as [`Self::exclude`] matches them. The
+    /// header has the ids of the trace and of the request's span, so the spans of the server join the trace of the app. Further
+    /// calls add globs. Without a call, no request gets the header.
+    ///
+    /// A request that has the header keeps its own. A request that is not recorded, because sampling left it out or nothing is
+    /// collected, gets the ids of the nearest recorded span around it. Without one it gets no header, and the server decides for
+    /// itself what it records. So the header always says *sampled* (`01`).
+    ///
+    /// `reqwest` follows redirects below any middleware, and takes the header along to other hosts.
+    ///
+    /// ```
+    /// let layer = unjank::http::TraceLayer::new().propagate_to(["*.shop.example"]);
+    /// # drop(layer);
+    /// ```
+    #[must_use]
+    pub fn propagate_to(mut self, hosts: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        self.propagated = with_more(&self.propagated, hosts);
         self
     }
 
@@ -134,4 +159,9 @@ impl TraceLayer {
         self.counts_traffic = false;
         self
     }
+}
+
+fn with_more(globs: &[Glob], hosts: impl IntoIterator<Item = impl AsRef<str>>) -> Arc<[Glob]> {
+    let more = hosts.into_iter().map(|host| Glob::new(host.as_ref()));
+    globs.iter().cloned().chain(more).collect()
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { lackedBuilds, plainId, shortId, together } from '../src/symbols/lacked';
 import { kindText, lacksText, versionsText } from '../src/symbols/missing_text';
-import { documentOf, prefixFault, templateFault } from '../src/symbols/source_links_form';
+import { documentOf, prefixFault } from '../src/symbols/source_links_form';
 import { recipes, tokenCommand } from '../src/symbols/upload_text';
 
 const ID = '67e9a1b2c3d4e5f60718293a4b5c6d7e8f901234';
@@ -91,17 +91,6 @@ describe('commands that upload', () => {
 });
 
 describe('the form of source links', () => {
-  it('describes the faults of a template', () => {
-    expect(templateFault('')).toBe('');
-    expect(templateFault(' https://github.com/acme/shop/blob/v{version}/{path}#L{line} ')).toBe('');
-    for (const wrong of ['javascript:{path}', 'github.com/{path}', 'https://{version}.example.com/{path}']) {
-      expect(templateFault(wrong)).toMatch('Start with');
-    }
-    expect(templateFault('https://github.com/{path}/{ref}')).toMatch('{ref} is not a placeholder');
-    expect(templateFault('https://github.com/{path}/{')).toMatch('{ is not a placeholder');
-    expect(templateFault('https://github.com/')).toBe('Add {path}.');
-  });
-
   it('leaves empty rules out', () => {
     const rules = [
       { prefix: '/builds/', replacement: '' },

@@ -46,6 +46,7 @@ fuzz_target!(|data: &[u8]| {
         scrubbing: &SCRUBBING,
         recent_stacks: &STACKS,
         recent_names: &NAMES,
+        forward: None,
         received_at: now,
         wire_bytes: size,
     };

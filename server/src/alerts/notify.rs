@@ -11,6 +11,7 @@ mod back_off;
 mod delivery;
 mod digest;
 mod digest_schedule;
+mod forwarded;
 mod mail;
 mod message;
 mod outbound;
@@ -24,14 +25,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::control::InstanceSecret;
+use crate::control::{Access, InstanceSecret};
+use crate::forward::ForwardQueue;
 use crate::metrics::NotificationMetrics;
 use crate::store::ClickHouse;
 use crate::store::control::Control;
 
 pub use self::address_guard::AllowedTargets;
 pub use self::announcements::announce_incidents;
-pub use self::back_off::Wait;
+pub use self::back_off::{BackOff, Wait};
 pub use self::delivery::deliver;
 pub use self::digest::{
     Digest, Health, InstallTraffic, Lost, NewGroup, Regression, TrafficWithoutUser, UserTraffic,
@@ -40,7 +42,7 @@ pub use self::digest::{
 pub use self::digest_schedule::{last_day, schedule_digests};
 pub use self::mail::Mailer;
 pub use self::message::{IncidentMessage, Message, OutgoingMessage};
-pub use self::outbound::Outbound;
+pub use self::outbound::{Outbound, send};
 pub use self::sending::Outcome;
 pub use self::settings::{ChannelSecret, ChannelSettings, InvalidChannel};
 
@@ -50,6 +52,9 @@ pub struct Notifier {
     pub secret: Arc<InstanceSecret>,
     pub clickhouse: ClickHouse,
     pub clock: Clock,
+    pub access: Arc<Access>,
+    /// Takes the incidents that projects forward.
+    pub forward: Arc<ForwardQueue>,
     pub outbound: Outbound,
     pub mailer: Mailer,
     /// The URL of this installation for its users, without a trailing slash.

@@ -13,12 +13,14 @@ use super::quota::{Budget, Meter};
 use super::signal_meter::SignalMeter;
 use crate::clock::UnixTime;
 use crate::fingerprint::fingerprint;
+use crate::forward::Forward;
 use crate::ingest::{Device, Scrubbing};
 use crate::remote_config::{self, Compiled};
 use crate::shares::Holder;
 use crate::source_links::SourceLinks;
 use crate::stacks::RuleSet;
 use crate::store::control::SecretHash;
+use crate::trace_links::TraceLinks;
 
 /// The control database at one moment, in the form that requests need.
 #[derive(Debug, Default)]
@@ -36,6 +38,10 @@ pub struct Snapshot {
     pub(super) scrubbing: HashMap<Arc<str>, Arc<Scrubbing>>,
     /// The source links of projects that have set them.
     pub(super) source_links: HashMap<Arc<str>, Arc<SourceLinks>>,
+    /// The links from traces to another system, of projects that have set them.
+    pub(super) trace_links: HashMap<Arc<str>, Arc<TraceLinks>>,
+    /// What projects forward to other collectors.
+    pub(super) forward: HashMap<Arc<str>, Arc<Forward>>,
     /// The revisions of the symbol files of each project.
     pub(super) symbols: HashMap<Arc<str>, SymbolRevisions>,
     /// Projects that have used up their disk quota.
@@ -222,6 +228,17 @@ impl Access {
     pub fn source_links(&self, project: &str) -> Arc<SourceLinks> {
         let own = self.0.load().source_links.get(project).cloned();
         own.unwrap_or_default()
+    }
+
+    /// How traces of a project link to another system.
+    pub fn trace_links(&self, project: &str) -> Arc<TraceLinks> {
+        let own = self.0.load().trace_links.get(project).cloned();
+        own.unwrap_or_default()
+    }
+
+    /// What a project forwards to another collector.
+    pub fn forward(&self, project: &str) -> Option<Arc<Forward>> {
+        self.0.load().forward.get(project).cloned()
     }
 
     /// The revision of a project's symbol files, and the revision up to which stored stacks are repaired.

@@ -1,9 +1,11 @@
 //! Refreshes the snapshot after each change in the control database, by whichever server.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -14,15 +16,17 @@ use super::quota::Meter;
 use super::rule_sets;
 use super::signal_meter::SignalMeter;
 use crate::clock::{Clock, UnixTime};
+use crate::forward::{Forward, secret_context};
 use crate::ingest::{Device, Scrubbing, ScrubbingDocument};
 use crate::remote_config::{Compiled, Configuration};
 use crate::shares::Holder;
-use crate::source_links::{SourceLinks, SourceLinksDocument};
+use crate::source_links::SourceLinks;
 use crate::stacks::RuleSet;
 use crate::store::control::{
     self, Control, ControlError, DeviceKeyAlgorithm, DeviceTokens, Document, DocumentKind,
-    ProjectSettings, Quotas,
+    ProjectSettings, Quotas, SavedForward,
 };
+use crate::trace_links::TraceLinks;
 
 /// The snapshot is refreshed at least this often, even without a notification.
 const LONGEST_SILENCE: Duration = Duration::from_secs(30);
@@ -173,12 +177,8 @@ pub async fn load(
             snapshot.scrubbing.insert(id, scrubbing);
         }
     }
-    for (project, document) in control.all_source_links().await? {
-        let id: Arc<str> = Arc::from(project);
-        if let Some(links) = source_links(&id, document.as_str(), before) {
-            snapshot.source_links.insert(id, links);
-        }
-    }
+    add_links(control, before, &mut snapshot).await?;
+    add_forwards(control, secret, before, &mut snapshot).await?;
     for (project, files, repaired) in control.symbol_revisions().await? {
         let revisions = SymbolRevisions { files, repaired };
         snapshot.symbols.insert(Arc::from(project), revisions);
@@ -283,17 +283,74 @@ async fn scrubbing(id: &Arc<str>, document: &str, before: &Snapshot) -> Option<A
     }
 }
 
-/// Returns how a project's frames link to source lines. If the document is not valid, the previous one stays in force.
-fn source_links(id: &Arc<str>, document: &str, before: &Snapshot) -> Option<Arc<SourceLinks>> {
-    let known = before.source_links.get(id);
-    let links = serde_json::from_str::<SourceLinksDocument>(document)
-        .map_err(|error| error.to_string())
-        .and_then(|document| SourceLinks::new(document).map_err(|error| error.to_string()));
-    match links {
-        Ok(links) => Some(Arc::new(links)),
+/// Adds the links of all projects to the snapshot.
+async fn add_links(
+    control: &Control,
+    before: &Snapshot,
+    snapshot: &mut Snapshot,
+) -> Result<(), ControlError> {
+    for (project, document) in control.all_source_links().await? {
+        let id: Arc<str> = Arc::from(project);
+        let read = setting(document.as_str(), SourceLinks::new);
+        if let Some(links) = in_force(&id, "source links", read, &before.source_links) {
+            snapshot.source_links.insert(id, links);
+        }
+    }
+    for (project, document) in control.all_trace_links().await? {
+        let id: Arc<str> = Arc::from(project);
+        let read = setting(document.as_str(), TraceLinks::new);
+        if let Some(links) = in_force(&id, "trace links", read, &before.trace_links) {
+            snapshot.trace_links.insert(id, links);
+        }
+    }
+    Ok(())
+}
+
+/// Adds to the snapshot what projects forward.
+async fn add_forwards(
+    control: &Control,
+    secret: &InstanceSecret,
+    before: &Snapshot,
+    snapshot: &mut Snapshot,
+) -> Result<(), ControlError> {
+    for (project, saved) in control.all_forwards().await? {
+        let id: Arc<str> = Arc::from(project);
+        let context = secret_context(&id);
+        let forward = setting(saved.as_str(), |saved: SavedForward| {
+            let headers = saved.headers(|sealed| secret.open(&context, sealed))?;
+            Forward::new(saved.document, &headers).map_err(|error| error.to_string())
+        });
+        let Some(forward) = forward.transpose() else {
+            continue;
+        };
+        if let Some(forward) = in_force(&id, "forward", forward, &before.forward) {
+            snapshot.forward.insert(id, forward);
+        }
+    }
+    Ok(())
+}
+
+/// Reads a saved setting.
+fn setting<D: DeserializeOwned, L, E: Display>(
+    document: &str,
+    new: impl FnOnce(D) -> Result<L, E>,
+) -> Result<L, String> {
+    let document = serde_json::from_str(document).map_err(|error| error.to_string())?;
+    new(document).map_err(|error| error.to_string())
+}
+
+/// Returns a setting of a project. If the saved one is not valid, the previous one stays in force.
+fn in_force<T>(
+    id: &Arc<str>,
+    setting: &str,
+    read: Result<T, String>,
+    before: &HashMap<Arc<str>, Arc<T>>,
+) -> Option<Arc<T>> {
+    match read {
+        Ok(value) => Some(Arc::new(value)),
         Err(error) => {
-            tracing::error!(project = %id, error, "the saved source links are not valid on this server; the previous ones stay in force");
-            known.cloned()
+            tracing::error!(project = %id, setting, error, "the saved setting is not valid on this server; the previous one stays in force");
+            before.get(id).cloned()
         }
     }
 }

@@ -16,10 +16,10 @@ use utoipa::OpenApi;
 use super::{
     account, admin, alert_preview, alert_rules, api_tokens, app_sessions, app_starts, audit, books,
     channels, config_preview, config_rollout, configurations, device_keys, erasures, exports,
-    group_comments, group_handling, incidents, ingest, ingest_keys, inside_spans, janks,
+    forward, group_comments, group_handling, incidents, ingest, ingest_keys, inside_spans, janks,
     kill_switch, mutes, notifications, ofrep, openid_connect, owner_rules, packages, people,
     projects, query, remote_config, rules, saved_views, scrubbing, session, set_up, source_links,
-    storage, symbol_files, traces, versions,
+    storage, symbol_files, trace_links, traces, versions,
 };
 use crate::remote_config::{Fault, base_schema};
 
@@ -70,6 +70,10 @@ use crate::remote_config::{Fault, base_schema};
         source_links::read,
         source_links::save,
         source_links::preview,
+        forward::read,
+        forward::save,
+        trace_links::read,
+        trace_links::save,
         saved_views::list,
         saved_views::create,
         saved_views::update,

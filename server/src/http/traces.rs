@@ -19,7 +19,8 @@ use super::roles::{Member, Viewer};
 use super::turns::turn;
 use crate::app::App;
 use crate::query::{NamedQuery, chrome_trace};
-use crate::store::reads::{First, Search, SpanPlace, StoredSpan, TraceSize};
+use crate::store::reads::{First, Search, SpanPlace, StoredSpan, TraceSize, is_request};
+use crate::trace_links::{LinkedSpan, TraceLinks};
 
 /// Maximum number of spans on a page of a search.
 const MOST_FOUND: u64 = 500;
@@ -63,6 +64,9 @@ pub(super) struct SpanBody {
     line: u32,
     attributes: BTreeMap<String, String>,
     events: Vec<SpanEvent>,
+    /// The span in another system, if the project links traces to one. Only of requests, in answers with one trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_url: Option<String>,
     /// The number of spans in the trace; only in answers to `near_us`.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_spans: Option<u64>,
@@ -109,6 +113,7 @@ impl From<StoredSpan> for SpanBody {
                     name,
                 })
                 .collect(),
+            trace_url: None,
             trace_spans: None,
         }
     }
@@ -123,6 +128,18 @@ pub(super) struct Spans {
     /// The `cursor` of the next page, if a search has more spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    /// The trace in another system, if the project links traces to one. Only in answers with one trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<Elsewhere>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = TraceElsewhere)]
+struct Elsewhere {
+    /// The name of the other system.
+    name: String,
+    /// The address of the trace.
+    url: String,
 }
 
 /// Lists single spans: the latest, or with `order=-duration_us` the slowest. `root=true`: only spans without a parent.
@@ -174,6 +191,7 @@ pub(super) async fn search(
         next: last.map(|span| cursor(first, first.place(span))),
         spans: spans.into_iter().map(SpanBody::from).collect(),
         more,
+        elsewhere: None,
     }))
 }
 
@@ -210,6 +228,7 @@ async fn typical(app: &App, member: &Member, ask: NamedQuery, near: i64) -> Resu
         spans: spans.collect(),
         more: false,
         next: None,
+        elsewhere: None,
     })
 }
 
@@ -330,11 +349,38 @@ pub(super) async fn trace(
 ) -> Result<Json<Spans>, Problem> {
     let mut spans = of_trace(&app, &member, &trace).await?;
     let more = shortened(&mut spans, MOST_SPANS);
+    let links = app.access.trace_links(&member.project);
+    let root = spans.iter().find(|span| span.parent_span_id == 0);
+    let elsewhere = elsewhere(&links, root.unwrap_or(&spans[0]));
+    let spans = spans.into_iter().map(|span| {
+        let url = is_request(&span).then(|| url_of(&links, &span)).flatten();
+        SpanBody {
+            trace_url: url,
+            ..SpanBody::from(span)
+        }
+    });
     Ok(Json(Spans {
-        spans: spans.into_iter().map(SpanBody::from).collect(),
+        spans: spans.collect(),
         more,
         next: None,
+        elsewhere,
     }))
+}
+
+fn url_of(links: &TraceLinks, span: &StoredSpan) -> Option<String> {
+    links.url(LinkedSpan {
+        trace_id: &span.trace_id.simple().to_string(),
+        span_id: &format!("{:016x}", span.span_id),
+        start_us: span.start,
+        end_us: span.start.saturating_add_unsigned(span.duration_us),
+    })
+}
+
+fn elsewhere(links: &TraceLinks, root: &StoredSpan) -> Option<Elsewhere> {
+    Some(Elsewhere {
+        name: links.name()?.to_owned(),
+        url: url_of(links, root)?,
+    })
 }
 
 /// Returns a trace as Chrome trace events, which Perfetto and `chrome://tracing` open.

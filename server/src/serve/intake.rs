@@ -7,8 +7,9 @@ use unjank_protocol::Limits;
 use crate::clock::Clock;
 use crate::config::Serve;
 use crate::control::{Access, RefusedKeys};
+use crate::forward::ForwardQueue;
 use crate::intake::{Intake, LargeBatches, OutcomeCounts};
-use crate::metrics::IngestMetrics;
+use crate::metrics::Metrics;
 use crate::recent::{RecentBatches, RecentNames, RecentStacks};
 use crate::shares::Shares;
 use crate::stacks::RuleSet;
@@ -20,17 +21,17 @@ pub(super) const RECENT_BATCHES: usize = 900_000;
 const RECENT_STACKS: usize = 200_000;
 
 /// The parts of the server that the intake uses.
-pub(super) struct Parts {
+pub(super) struct Parts<'a> {
     pub(super) access: Arc<Access>,
     pub(super) default_rules: Arc<RuleSet>,
     pub(super) log: IngestLog,
-    pub(super) metrics: IngestMetrics,
+    pub(super) metrics: &'a Metrics,
     pub(super) clock: Clock,
     pub(super) connections: usize,
 }
 
 /// Opens the intake and recalls the batches that wait in the log.
-pub(super) fn open(settings: &Serve, parts: Parts) -> anyhow::Result<Intake> {
+pub(super) fn open(settings: &Serve, parts: Parts<'_>) -> anyhow::Result<Intake> {
     let recent_batches = Arc::new(RecentBatches::new(RECENT_BATCHES));
     let recall = |project: &str, batch_id| recent_batches.recall(project, batch_id);
     let records = parts.log.recall(recall)?;
@@ -57,7 +58,8 @@ pub(super) fn open(settings: &Serve, parts: Parts) -> anyhow::Result<Intake> {
         outcome_counts: OutcomeCounts::default(),
         refused_keys: RefusedKeys::default(),
         log: parts.log,
-        metrics: parts.metrics,
+        forward: Arc::new(ForwardQueue::new(parts.metrics.forward.clone())),
+        metrics: parts.metrics.ingest.clone(),
         // Seven eighths of the connections. One project may use half of these.
         uploads: Shares::new(uploads, uploads.div_ceil(2)),
         uploads_of_keys: Shares::new(connections, connections * 3 / 8),

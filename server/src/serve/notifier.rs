@@ -10,7 +10,9 @@ use crate::alerts::notify::{
 };
 use crate::clock::Clock;
 use crate::config::Serve;
-use crate::control::InstanceSecret;
+use crate::control::{Access, InstanceSecret};
+use crate::forward::ForwardQueue;
+use crate::forwarding::Forwarder;
 use crate::metrics::NotificationMetrics;
 use crate::secret::Secret;
 use crate::store::ClickHouse;
@@ -23,6 +25,8 @@ pub(super) struct NotifierInputs {
     pub(super) secret: Arc<InstanceSecret>,
     pub(super) clickhouse: ClickHouse,
     pub(super) clock: Clock,
+    pub(super) access: Arc<Access>,
+    pub(super) forward: Arc<ForwardQueue>,
     pub(super) metrics: NotificationMetrics,
 }
 
@@ -35,6 +39,8 @@ pub(super) fn open(settings: &Serve, inputs: NotifierInputs) -> anyhow::Result<N
         secret: inputs.secret,
         clickhouse: inputs.clickhouse,
         clock: inputs.clock,
+        access: inputs.access,
+        forward: inputs.forward,
         outbound: Outbound::new(own.notify_allow.clone())?,
         mailer: Mailer::new(smtp, &own.mail_from)?,
         public_url: own.public_url.clone().unwrap_or_else(own_address),
@@ -45,6 +51,7 @@ pub(super) fn open(settings: &Serve, inputs: NotifierInputs) -> anyhow::Result<N
 }
 
 pub(super) fn start(notifier: &Arc<Notifier>, tasks: &Tasks) {
+    start_forwarding(notifier, tasks);
     let own = || (Arc::clone(notifier), tasks.shutdown());
     let (notifier, shutdown) = own();
     tasks.spawn(
@@ -55,4 +62,15 @@ pub(super) fn start(notifier: &Arc<Notifier>, tasks: &Tasks) {
     tasks.spawn("notifications", deliver(notifier, shutdown));
     let (notifier, shutdown) = own();
     tasks.spawn("digests", schedule_digests(notifier, shutdown));
+}
+
+fn start_forwarding(notifier: &Notifier, tasks: &Tasks) {
+    let forwarder = Forwarder {
+        queue: Arc::clone(&notifier.forward),
+        access: Arc::clone(&notifier.access),
+        outbound: notifier.outbound.clone(),
+        clock: notifier.clock.clone(),
+    };
+    // If it fails, nothing is forwarded any more, but all events are stored.
+    tasks.spawn_optional("forwarding", forwarder.run(tasks.shutdown()));
 }

@@ -18,10 +18,13 @@ fn links(template: &str, rules: &[(&str, &str)]) -> SourceLinks {
     .unwrap()
 }
 
-fn refused(template: &str) -> SourceLinksError {
+fn refused(template: &str) -> TemplateError {
     let template = template.to_owned();
     let rules = Vec::new();
-    SourceLinks::new(SourceLinksDocument { template, rules }).unwrap_err()
+    match SourceLinks::new(SourceLinksDocument { template, rules }) {
+        Err(SourceLinksError::Template(error)) => error,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn at<'a>(class: &'a str, file: &'a str, line: u32) -> CodeLocation<'a> {
@@ -170,20 +173,26 @@ fn a_template_leads_to_one_host() {
         "https://a b/{path}",
     ] {
         let error = refused(template);
-        let is_expected = matches!(error, SourceLinksError::Address | SourceLinksError::Space);
+        let is_expected = matches!(error, TemplateError::Address { .. } | TemplateError::Space);
         assert!(is_expected, "{template}: {error}");
     }
-    let placeholder = |text: &str| SourceLinksError::Placeholder(text.to_owned());
+    let placeholder = |text: &str| TemplateError::Placeholder {
+        found: text.to_owned(),
+        known: "{path}, {line}, {version} or {build}".to_owned(),
+    };
     for (template, error) in [
         ("https://github.com/{path}/{ref}", placeholder("{ref}")),
         ("https://github.com/{path}/{", placeholder("{")),
         ("https://github.com/{path}/}", placeholder("}")),
-        ("https://github.com/{line}", SourceLinksError::NoPath),
+        (
+            "https://github.com/{line}",
+            TemplateError::Missing("{path}"),
+        ),
     ] {
         assert_eq!(refused(template), error);
     }
     let long = format!("https://github.com/{{path}}{}", "x".repeat(500));
-    assert_eq!(refused(&long), SourceLinksError::LongTemplate);
+    assert_eq!(refused(&long), TemplateError::Long);
 }
 
 #[test]

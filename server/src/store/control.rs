@@ -21,6 +21,7 @@ mod documents;
 mod erasures;
 mod error;
 mod federated_identities;
+mod forward;
 mod grant;
 mod group_comments;
 mod handled_groups;
@@ -51,6 +52,7 @@ mod symbol_aliases;
 mod symbol_builds;
 mod symbol_files;
 mod text_enum;
+mod trace_links;
 mod users;
 
 use std::sync::Arc;
@@ -68,9 +70,10 @@ pub use self::error::ControlError;
 pub use self::federated_identities::{
     Admission, FederatedLogin, GivenRoles, ProviderEmail, Refusal,
 };
+pub use self::forward::SavedForward;
 pub use self::group_comments::GroupComment;
 pub use self::handled_groups::{GroupDecision, HandledGroup, NewDecision};
-pub use self::incident_announcements::UnannouncedRule;
+pub use self::incident_announcements::{Announced, UnannouncedRule};
 pub use self::incident_snapshot::IncidentSnapshot;
 pub use self::incidents::{
     ActionNote, ActionState, AlertState, Evaluated, GroupMove, GroupState, Incident,

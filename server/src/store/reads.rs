@@ -40,6 +40,7 @@ pub use self::sessions::{FoundSession, Hours, LONGEST_SESSION, SessionFacts, tim
 pub use self::significance::{LEAST_INSTALLS, Side, SignificanceTest, Tested, ratio_p};
 pub use self::single_starts::{FirstStarts, StoredStart};
 pub use self::statement::{Base, Filter, Grain, Reading, Sort, Span, Wanted};
+pub use self::subjects::requests::is_request;
 pub use self::subjects::{SUBJECTS, dimension_names, subject};
 pub use self::trace_sizes::TraceSize;
 pub use self::versions::{ReachedVersion, SeenVersion};

@@ -107,6 +107,7 @@ mod symbols_command;
 mod symbols_of_mappings;
 mod symbols_of_scripts;
 mod third_party;
+mod trace_links;
 mod traced_spans;
 mod traces;
 mod two_servers;

@@ -3,6 +3,7 @@
 mod alertmanager;
 mod channels;
 mod digest;
+mod forwarding;
 mod incidents;
 mod killed;
 mod mail;

@@ -103,6 +103,10 @@ admin PUT /api/v1/projects/default/storage
 viewer GET /api/v1/projects/default/source-links
 editor PUT /api/v1/projects/default/source-links
 viewer POST /api/v1/projects/default/source-links/preview
+admin GET /api/v1/projects/default/forward
+admin PUT /api/v1/projects/default/forward
+viewer GET /api/v1/projects/default/trace-links
+editor PUT /api/v1/projects/default/trace-links
 viewer GET /api/v1/projects/default/views
 editor POST /api/v1/projects/default/views
 editor PATCH /api/v1/projects/default/views/00000000-0000-0000-0000-000000000000

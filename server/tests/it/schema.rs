@@ -27,6 +27,7 @@ async fn every_inserted_column_has_the_type_that_its_table_declares() {
         scrubbing: &ingest::Scrubbing::default(),
         recent_stacks: &RecentStacks::new(8),
         recent_names: &RecentNames::new(100),
+        forward: None,
         received_at: UnixTime::from_micros(NOW),
         wire_bytes: 1,
     };

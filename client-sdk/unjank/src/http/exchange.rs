@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[cfg(feature = "reqwest")]
 use ::http::header::ACCEPT;
 use ::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING};
-use ::http::{HeaderMap, Method, StatusCode, Uri};
+use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use http_body::SizeHint;
 
 use super::TraceLayer;
@@ -15,6 +15,8 @@ use crate::client::{self, Shared};
 use crate::page_load::{NetworkRequest, request};
 use crate::span::{DetachedSpan, Entered, network_span};
 use crate::traffic::{Transferred, count};
+
+pub(super) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// What the body of a request has sent so far.
 #[derive(Debug, Default)]
@@ -106,6 +108,23 @@ impl Exchange {
             status: 0,
             end: End::Dropped,
         }))
+    }
+
+    /// Returns the `traceparent` to add to the request, and counts its bytes.
+    pub(super) fn traceparent(
+        &mut self,
+        layer: &TraceLayer,
+        headers: &HeaderMap,
+    ) -> Option<HeaderValue> {
+        let is_allowed = layer.propagated.iter().any(|glob| glob.matches(&self.host));
+        if !is_allowed || headers.contains_key(TRACEPARENT) {
+            return None;
+        }
+        let context = self.span.as_ref()?.context();
+        let value = HeaderValue::try_from(context.traceparent()?).ok()?;
+        let added = header_length(&TRACEPARENT, &value);
+        self.head_bytes = self.head_bytes.saturating_add(added);
+        Some(value)
     }
 
     /// Makes the span the parent of spans that begin on this thread.
@@ -278,16 +297,16 @@ pub(super) fn add_accept(exchange: &mut Exchange, headers: &HeaderMap) {
 }
 
 pub(super) fn header_bytes(headers: &HeaderMap) -> u64 {
-    let sizes = headers.iter().map(|(name, value)| {
-        // A colon, a space and a line end.
-        length(
-            name.as_str()
-                .len()
-                .saturating_add(value.len())
-                .saturating_add(4),
-        )
-    });
+    let sizes = headers
+        .iter()
+        .map(|(name, value)| header_length(name, value));
     sizes.fold(0, u64::saturating_add)
+}
+
+/// Returns the size of a header with a colon, a space and a line end.
+fn header_length(name: &HeaderName, value: &HeaderValue) -> u64 {
+    let bytes = name.as_str().len().saturating_add(value.len());
+    length(bytes.saturating_add(4))
 }
 
 pub(super) fn length(bytes: usize) -> u64 {

@@ -9,7 +9,7 @@ use reqwest_middleware::{Error, Middleware, Next, Result};
 
 use super::TraceLayer;
 use super::bodies::{RequestBody, ResponseBody};
-use super::exchange::{End, Exchange, Head, add_accept, length};
+use super::exchange::{End, Exchange, Head, TRACEPARENT, add_accept, length};
 
 #[async_trait::async_trait]
 impl Middleware for TraceLayer {
@@ -22,6 +22,9 @@ impl Middleware for TraceLayer {
         let Some(mut exchange) = begin(self, &request) else {
             return next.run(request, extensions).await;
         };
+        if let Some(parent) = exchange.traceparent(self, request.headers()) {
+            request.headers_mut().insert(TRACEPARENT, parent);
+        }
         let url = request.url().clone();
         let whole = request.body().and_then(Body::as_bytes).map(<[u8]>::len);
         // A body in memory stays as it is, because `reqwest` can send it again after a redirect.

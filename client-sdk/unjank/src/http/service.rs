@@ -12,7 +12,7 @@ use tower_service::Service;
 
 use super::TraceLayer;
 use super::bodies::{RequestBody, ResponseBody};
-use super::exchange::{End, Exchange, Head};
+use super::exchange::{End, Exchange, Head, TRACEPARENT};
 
 /// A client with a [`TraceLayer`].
 ///
@@ -57,14 +57,20 @@ where
         self.client.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let head = Head {
             method: request.method(),
             uri: request.uri(),
             headers: request.headers(),
             body: request.body().size_hint(),
         };
-        let exchange = Exchange::begin(&self.layer, &head);
+        let mut exchange = Exchange::begin(&self.layer, &head);
+        let parent = exchange
+            .as_mut()
+            .and_then(|exchange| exchange.traceparent(&self.layer, request.headers()));
+        if let Some(parent) = parent {
+            request.headers_mut().insert(TRACEPARENT, parent);
+        }
         let sent = exchange.as_ref().map(|exchange| exchange.sent.clone());
         let request = request.map(|body| RequestBody::new(body, sent));
         let entered = exchange.as_ref().map(|exchange| exchange.enter());

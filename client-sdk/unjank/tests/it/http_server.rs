@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{any, get, post};
 use http_body_util::StreamBody;
 use serde_json::Value;
@@ -78,6 +78,16 @@ fn routes() -> Router {
         )
         .route("/missing", get(async || StatusCode::NOT_FOUND))
         .route("/empty", get(async || StatusCode::NO_CONTENT))
+        .route(
+            "/parent",
+            get(async |headers: HeaderMap| {
+                let all = headers.get_all("traceparent").iter();
+                let all: Vec<_> = all
+                    .map(|value| value.to_str().unwrap().to_owned())
+                    .collect();
+                all.join(" and ")
+            }),
+        )
 }
 
 /// Starts the server and the proxy. Returns the address of the proxy.

@@ -12,6 +12,8 @@ mod export;
 mod halves;
 mod hooks;
 #[cfg(feature = "reqwest")]
+mod http_propagation;
+#[cfg(feature = "reqwest")]
 mod http_reqwest;
 #[cfg(feature = "reqwest")]
 mod http_server;

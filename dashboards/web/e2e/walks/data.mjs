@@ -298,7 +298,7 @@ an_admin_of_the_project_stays_within_the_installation.options = { storageState: 
 
 async function data_on_a_narrow_dark_screen(reader) {
   const { page } = reader;
-  for (const tab of ['storage', 'scrubbing', 'erasure']) {
+  for (const tab of ['storage', 'opentelemetry', 'scrubbing', 'erasure']) {
     await page.goto(at(`tab=${tab}`));
     await page.getByRole('tab', { name: tab, exact: false, selected: true }).waitFor();
     await reader.settled();

@@ -109,6 +109,75 @@ async function a_trace_is_found_walked_and_saved(reader) {
   await page.getByRole('heading', { level: 1, name: 'Traces' }).waitFor();
 }
 
+async function a_trace_leads_to_the_system_with_the_spans_of_the_servers(reader) {
+  const { page } = reader;
+  await page.goto(at('/data?tab=opentelemetry'));
+  const form = page.getByRole('form', { name: 'Traces in another system' });
+  const address = form.getByLabel('Address of a trace');
+  await address.fill('javascript:alert({trace_id})');
+  await form.getByText('Start with https:// or http://').waitFor();
+  await form.getByRole('button', { name: 'Save' }).click();
+  check(await address.evaluate((field) => field === document.activeElement), 'the field with the fault has no focus');
+  await page.getByRole('button', { name: 'Jaeger' }).click();
+  await page.getByLabel('Name of the system').fill('Jaeger');
+  await reader.look('trace-links');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await page.getByText(/^Saved\./).waitFor();
+  await form.getByText('not saved').waitFor({ state: 'detached' });
+  await page.goto(at(`/traces?find=${SLOW_SPAN}`));
+  await page.getByRole('link', { name: SLOW_SPAN, exact: true }).first().click();
+  await page.waitForURL(/\/traces\/[0-9a-f]{32}/);
+  // The servers take the saved template within a second.
+  const link = page.getByRole('link', { name: 'Open in Jaeger' });
+  for (let tries = 0; tries < 20 && !(await link.isVisible()); tries += 1) {
+    await page.waitForTimeout(250);
+    await page.reload();
+    await page.getByRole('application').waitFor();
+  }
+  const trace = /traces\/([0-9a-f]{32})/.exec(page.url())[1];
+  const isTo = (to) => to.startsWith(`https://jaeger.example.com/trace/${trace}?uiFind=`);
+  check(isTo(await link.getAttribute('href')), `the trace leads to ${await link.getAttribute('href')}`);
+  await page.getByRole('button', { name: 'Show as table' }).click();
+  await page.getByRole('button', { name: '/checkout/pay' }).click();
+  const request = page.getByRole('link', { name: 'Open request in Jaeger' });
+  const to = await request.getAttribute('href');
+  check(isTo(to) && to.endsWith(new URL(page.url()).searchParams.get('span')), `the request leads to ${to}`);
+  check((await request.getAttribute('rel')).includes('noopener'), 'the other page gets a handle of this one');
+  check((await request.getAttribute('target')) === '_blank', 'the other page replaces this one');
+  await reader.look('trace-with-links');
+}
+
+async function what_is_forwarded_is_chosen_and_counted(reader) {
+  const { page } = reader;
+  reader.expect(422);
+  await page.goto(at('/data?tab=opentelemetry'));
+  const form = page.getByRole('form', { name: 'Forward to another collector' });
+  const address = form.getByLabel('Address of the collector');
+  await address.fill('collector');
+  await form.getByText('Start with https:// or http://').waitFor();
+  await address.fill('http://127.0.0.1:4318');
+  await form.getByLabel('Headers', { exact: true }).fill('authorization: Bearer top-secret');
+  await form.getByRole('button', { name: 'Add a rule' }).click();
+  await form.getByLabel('Span name').fill('checkout*');
+  await form.getByLabel('At least (ms)').fill('500');
+  await form.getByLabel('Incidents, when they begin').check();
+  await form.getByRole('button', { name: 'Save' }).click();
+  await form.getByText('not a public address').waitFor();
+  await reader.look('forward-fault');
+  await address.fill('https://collector.example.com');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await page.getByText(/^Saved\./).waitFor();
+  await form.getByText('Saved: authorization').waitFor();
+  check((await form.getByLabel('Headers', { exact: true }).inputValue()) === '', 'the headers are still shown');
+  await form.getByText('Dropped').waitFor();
+  await reader.look('forward');
+  await page.reload();
+  check((await form.getByLabel('At least (ms)').inputValue()) === '500', 'the rule is gone');
+  await address.fill('');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await page.getByText(/^Saved\./).waitFor();
+}
+
 async function the_installs_with_the_most_traffic_are_listed_with_its_purpose(reader) {
   const { page } = reader;
   await page.goto(at('/traffic?page=CartActivity'));
@@ -202,6 +271,8 @@ export const walks = [
   devices_send_events_that_are_stored,
   a_span_from_the_list_to_where_its_time_went,
   a_trace_is_found_walked_and_saved,
+  a_trace_leads_to_the_system_with_the_spans_of_the_servers,
+  what_is_forwarded_is_chosen_and_counted,
   the_installs_with_the_most_traffic_are_listed_with_its_purpose,
   from_a_user_with_much_traffic_to_requests_traces_and_the_install,
   growing_memory_is_shown,

@@ -201,6 +201,18 @@ export const SENTENCES: Record<Action, Sentence> = {
     target: () => 'source links',
     page: on('/symbols', { tab: 'links' }),
   },
+  'trace_links.set': {
+    label: 'Trace links set',
+    verb: 'changed the',
+    target: () => 'links of traces',
+    page: on('/data', { tab: 'opentelemetry' }),
+  },
+  'forward.set': {
+    label: 'Forwarding set',
+    verb: 'changed',
+    target: () => 'what is forwarded',
+    page: on('/data', { tab: 'opentelemetry' }),
+  },
   'saved_view.created': { label: 'View saved', verb: 'saved view' },
   'saved_view.updated': { label: 'View changed', verb: 'changed view' },
   'saved_view.deleted': { label: 'View deleted', verb: 'deleted view' },

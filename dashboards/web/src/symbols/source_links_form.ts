@@ -1,6 +1,7 @@
 // The form of the source links. Pure.
 
 import type { Schemas } from '../api/client';
+import type { Placeholder } from '../format/link_template';
 
 export type Links = Schemas['SourceLinks'];
 type NoLink = Schemas['NoSourceLink'];
@@ -28,17 +29,12 @@ export function fieldsOf(links: Links): Links {
   return documentOf(links);
 }
 
-const PLACEHOLDERS = ['{path}', '{line}', '{version}', '{build}'];
-
-/** The fault of a template, as far as the browser can check. The server checks the rest. */
-export function templateFault(template: string): string {
-  const text = template.trim();
-  if (text === '') return '';
-  if (!/^https?:\/\/[^/{}]+\//.test(text)) return 'Start with https:// or http://, a host and /.';
-  const unknown = (text.match(/\{[^}]*\}?|\}/g) ?? []).find((one) => !PLACEHOLDERS.includes(one));
-  if (unknown) return `${unknown} is not a placeholder. Use ${PLACEHOLDERS.join(', ')}.`;
-  return text.includes('{path}') ? '' : 'Add {path}.';
-}
+export const PLACEHOLDERS: readonly Placeholder[] = [
+  { name: '{path}', meaning: 'path in the repository' },
+  { name: '{line}', meaning: 'line' },
+  { name: '{version}', meaning: 'version of the app: for tags such as v4.12.0' },
+  { name: '{build}', meaning: 'build number of the app' },
+];
 
 export function prefixFault({ prefix, replacement }: Links['rules'][number]): string {
   return prefix === '' && replacement !== '' ? 'Enter the beginning of a path.' : '';

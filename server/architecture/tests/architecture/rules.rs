@@ -133,7 +133,7 @@ fn no_value_is_interpolated_into_the_sql_of_the_control_database() {
 }
 
 /// The modules of the server, from the top to the bottom.
-const ORDER: [&str; 38] = [
+const ORDER: [&str; 42] = [
     "main",
     "cli",
     "serve",
@@ -149,6 +149,7 @@ const ORDER: [&str; 38] = [
     "proxies",
     "web_origins",
     "intake",
+    "forwarding",
     "otlp",
     "history",
     "auditor",
@@ -164,6 +165,9 @@ const ORDER: [&str; 38] = [
     "remote_config",
     "stacks",
     "source_links",
+    "trace_links",
+    "forward",
+    "link_template",
     "shares",
     "metrics",
     "clock",

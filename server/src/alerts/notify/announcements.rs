@@ -65,7 +65,10 @@ impl Notifier {
         }
         let before = now - self.group_wait;
         for unannounced in self.control.unannounced(now, before).await? {
-            let messages = self.control.announce_incidents(&unannounced, now).await?;
+            let announced = self.control.announce_incidents(&unannounced, now).await?;
+            let messages = announced.messages;
+            self.forward(&unannounced.project, &announced.incidents)
+                .await;
             tracing::debug!(
                 project = unannounced.project,
                 rule = unannounced.rule,

@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Notifier;
-use super::back_off::next_attempt;
+use super::back_off::MESSAGES;
 use super::message::{Message, OutgoingMessage};
 use super::sending::Outcome;
 use crate::clock::UnixTime;
@@ -112,7 +112,7 @@ fn settled(claimed: &Notification, outcome: Outcome, now: UnixTime) -> Attempt {
         Outcome::Never(error) => Attempt::GivenUp { error },
         Outcome::Later { error, retry_after } => {
             let dice = f64::from(dice) / 255.0;
-            match next_attempt(claimed.attempts, now, retry_after, dice) {
+            match MESSAGES.next_attempt(claimed.attempts, now, retry_after, dice) {
                 Some(at) => Attempt::Later { at, error },
                 None => Attempt::GivenUp { error },
             }

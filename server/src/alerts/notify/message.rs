@@ -78,15 +78,7 @@ impl Message {
 impl OutgoingMessage<'_> {
     /// Returns the URL of the incident's page. A test message has no incident, so its URL is that of the list.
     pub(super) fn link(&self, incident: &IncidentSnapshot) -> String {
-        let of_one = if incident.id.is_nil() {
-            String::new()
-        } else {
-            format!("/{}", incident.id)
-        };
-        let query = form_urlencoded::Serializer::new(String::new())
-            .append_pair("project", self.project)
-            .finish();
-        format!("{}/incidents{of_one}?{query}", self.public_url)
+        incident_page(self.public_url, self.project, incident.id)
     }
 
     /// Returns the labels with names that are valid in Prometheus, including name, severity and project.
@@ -123,6 +115,19 @@ impl OutgoingMessage<'_> {
         let all = all.into_iter().filter(|(_, value)| !value.is_empty());
         all.collect()
     }
+}
+
+/// Returns the URL of an incident's page, or that of the list.
+pub(super) fn incident_page(public_url: &str, project: &str, incident: Uuid) -> String {
+    let of_one = if incident.is_nil() {
+        String::new()
+    } else {
+        format!("/{incident}")
+    };
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("project", project)
+        .finish();
+    format!("{public_url}/incidents{of_one}?{query}")
 }
 
 fn label_name(name: &str) -> String {

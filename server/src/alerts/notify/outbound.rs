@@ -100,16 +100,19 @@ impl Outbound {
     }
 
     pub(super) fn post(&self, url: Url, key: &str, body: Vec<u8>) -> RequestBuilder {
-        self.client
-            .post(url)
-            .header("content-type", "application/json")
+        self.request(url, "application/json", body)
             .header("idempotency-key", key)
-            .body(body)
+    }
+
+    /// Builds a request to a [`target`](Self::target).
+    pub fn request(&self, url: Url, content_type: &str, body: Vec<u8>) -> RequestBuilder {
+        let request = self.client.post(url);
+        request.header("content-type", content_type).body(body)
     }
 }
 
 /// Sends a request and returns the outcome.
-pub(super) async fn send(request: RequestBuilder) -> Outcome {
+pub async fn send(request: RequestBuilder) -> Outcome {
     match request.send().await {
         Ok(response) => answered(response).await,
         Err(error) => failed(&error),

@@ -132,6 +132,8 @@ text_enum! {
         ScrubbingSet = "scrubbing.set",
         StorageSet = "storage.set",
         SourceLinksSet = "source_links.set",
+        TraceLinksSet = "trace_links.set",
+        ForwardSet = "forward.set",
         SavedViewCreated = "saved_view.created",
         SavedViewUpdated = "saved_view.updated",
         SavedViewDeleted = "saved_view.deleted",

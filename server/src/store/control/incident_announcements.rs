@@ -20,6 +20,14 @@ pub struct UnannouncedRule {
     pub rule: String,
 }
 
+/// What was announced.
+#[derive(Clone, Debug)]
+pub struct Announced {
+    /// The number of saved messages.
+    pub messages: usize,
+    pub incidents: Vec<IncidentSnapshot>,
+}
+
 /// The maximum number of incidents in a message. A longer message would not be read.
 const MOST_INCIDENTS: i64 = 100;
 
@@ -146,12 +154,12 @@ impl Control {
         .await
     }
 
-    /// Marks the incidents of a rule as announced and saves their messages, in one transaction. Returns the number of messages.
+    /// Marks the incidents of a rule as announced and saves their messages, in one transaction.
     pub async fn announce_incidents(
         &self,
         unannounced: &UnannouncedRule,
         at: UnixTime,
-    ) -> Result<usize, ControlError> {
+    ) -> Result<Announced, ControlError> {
         let UnannouncedRule { project, rule } = unannounced;
         let (project, rule) = (project.as_str(), rule.as_str());
         let mut statements = self.begin().await?;
@@ -181,7 +189,10 @@ impl Control {
             }
         }
         statements.commit(Notice::Silent).await?;
-        Ok(written)
+        Ok(Announced {
+            messages: written,
+            incidents: ends.into_iter().chain(new).collect(),
+        })
     }
 
     /// Returns the firing incidents that were announced to a channel.

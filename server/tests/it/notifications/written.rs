@@ -74,7 +74,14 @@ async fn concurrent_servers_save_one_message(place: Place) {
             control.announce_incidents(&unannounced, at(3))
         });
         let written: Result<Vec<_>, _> = join_all(writes).await.into_iter().collect();
-        assert_eq!(written.unwrap().into_iter().sum::<usize>(), 1);
+        assert_eq!(
+            written
+                .unwrap()
+                .iter()
+                .map(|one| one.messages)
+                .sum::<usize>(),
+            1
+        );
         assert_eq!(place.control.unannounced(at(3), at(3)).await.unwrap(), []);
         let filter = NotificationFilter::default();
         let log = place

@@ -7,6 +7,7 @@ use crate::store::reads::aggregate::Formula::{Is, Percentile, Plus, Ratio};
 use crate::store::reads::aggregate::Unit::{Bytes, Count, Microseconds, Share};
 use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
+use crate::store::reads::details::StoredSpan;
 
 macro_rules! is_request {
     () => {
@@ -18,6 +19,18 @@ macro_rules! is_request {
 
 /// Whether a span describes a request.
 pub(in crate::store::reads) const IS_REQUEST: &str = is_request!();
+
+/// The same for a span that was read.
+#[must_use]
+pub fn is_request(span: &StoredSpan) -> bool {
+    const NAMES: [&str; 3] = ["http.request.method", "url.path", "url.full"];
+    const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    let mut attributes = span.attributes.iter();
+    let method = span.name.split_once(" /").map(|(method, _)| method);
+    span.kind == "network"
+        || method.is_some_and(|method| METHODS.contains(&method))
+        || attributes.any(|(name, value)| NAMES.contains(&name.as_str()) && !value.is_empty())
+}
 
 /// The spans of requests. They have no roll-up.
 pub(super) static REQUESTS: Subject = Subject {

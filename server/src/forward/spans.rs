@@ -1,0 +1,219 @@
+//! Spans as a request of OTLP: the reverse of `otlp::spans`, `otlp::attributes` and `otlp::resource`. Spans are encoded after their texts are
+//! scrubbed.
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
+use opentelemetry_proto::tonic::resource::v1::Resource as OtlpResource;
+use opentelemetry_proto::tonic::trace::v1::span::{Event, Link, SpanKind as OtlpKind};
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span as OtlpSpan, Status};
+use prost::Message as _;
+use unjank_protocol::{Batch, Network, Resource, Span, SpanKind, SpanStatus, Timestamp};
+use uuid::Uuid;
+
+use super::attributes::AttributeList;
+use super::{Forward, Kind, Piece};
+
+/// The project that forwarded a span. A span that has it is not forwarded again, so that collectors that forward to each other end.
+const PROJECT: &str = "unjank.project";
+
+/// Attributes that have a field of their own in OTLP.
+const FIELDS: [&str; 5] = [
+    "span.kind",
+    "otel.status_description",
+    "otel.links",
+    "otel.scope.name",
+    "otel.scope.version",
+];
+
+impl Forward {
+    /// Returns the spans that match the setting as a request, or `None` if none does.
+    #[must_use]
+    pub fn spans(&self, project: &str, batches: &[Batch<'_>]) -> Option<Piece> {
+        let mut request = ExportTraceServiceRequest::default();
+        let mut events = 0;
+        for batch in batches {
+            let chosen = batch.spans.iter();
+            let chosen =
+                chosen.filter(|span| self.matches(span) && attribute(span, PROJECT).is_empty());
+            let mut scopes: Vec<ScopeSpans> = Vec::new();
+            for span in chosen {
+                events += 1;
+                let scope = scope(span);
+                let spans = encode(span, batch);
+                match scopes
+                    .iter_mut()
+                    .find(|one| one.scope.as_ref() == Some(&scope))
+                {
+                    Some(known) => known.spans.push(spans),
+                    None => scopes.push(ScopeSpans {
+                        scope: Some(scope),
+                        spans: vec![spans],
+                        ..ScopeSpans::default()
+                    }),
+                }
+            }
+            if !scopes.is_empty() {
+                request.resource_spans.push(ResourceSpans {
+                    resource: Some(resource(project, &batch.resource)),
+                    scope_spans: scopes,
+                    ..ResourceSpans::default()
+                });
+            }
+        }
+        (events > 0).then(|| Piece {
+            kind: Kind::Spans,
+            body: request.encode_to_vec(),
+            events,
+        })
+    }
+}
+
+fn resource(project: &str, own: &Resource<'_>) -> OtlpResource {
+    let mut list = AttributeList::default();
+    list.text("service.name", &own.app_id);
+    list.text("service.version", &own.app_version);
+    if own.build > 0 {
+        list.text("app.build_id", &own.build.to_string());
+    }
+    list.text("app.installation.id", &own.install_id.to_string());
+    list.text("os.name", &own.os_name);
+    list.text("os.version", &own.os_version);
+    list.text("device.model.name", &own.device_model);
+    list.text("device.manufacturer", &own.device_manufacturer);
+    list.text("browser.language", &own.locale);
+    list.text("deployment.environment.name", &own.mode);
+    list.text("telemetry.sdk.name", &own.sdk_name);
+    list.text("telemetry.sdk.version", &own.sdk_version);
+    list.text("unjank.channel", &own.channel);
+    list.text("unjank.device_class", &own.device_class);
+    list.text(PROJECT, project);
+    OtlpResource {
+        attributes: list.into_inner(),
+        ..OtlpResource::default()
+    }
+}
+
+fn attribute<'s>(span: &'s Span<'_>, name: &str) -> &'s str {
+    let mut all = span.attributes.0.iter();
+    let found = all.find(|(key, _)| key.as_str() == name);
+    found.map_or("", |(_, value)| value.as_str())
+}
+
+fn scope(span: &Span<'_>) -> InstrumentationScope {
+    InstrumentationScope {
+        name: attribute(span, "otel.scope.name").to_owned(),
+        version: attribute(span, "otel.scope.version").to_owned(),
+        ..InstrumentationScope::default()
+    }
+}
+
+fn encode(span: &Span<'_>, batch: &Batch<'_>) -> OtlpSpan {
+    let nanos = |time: Timestamp| u64::try_from(time.as_micros()).unwrap_or_default() * 1_000;
+    let start = nanos(span.start);
+    let parent = span.parent_span_id.map(|id| id.0.to_be_bytes().to_vec());
+    let events = span.events.iter().map(|event| Event {
+        time_unix_nano: nanos(event.time),
+        name: event.name.as_str().to_owned(),
+        ..Event::default()
+    });
+    OtlpSpan {
+        trace_id: span.trace_id.0.to_be_bytes().to_vec(),
+        span_id: span.span_id.0.to_be_bytes().to_vec(),
+        parent_span_id: parent.unwrap_or_default(),
+        name: span.name.as_str().to_owned(),
+        kind: kind(span) as i32,
+        start_time_unix_nano: start,
+        end_time_unix_nano: start + u64::try_from(span.duration_us).unwrap_or_default() * 1_000,
+        attributes: attributes(span, batch).into_inner(),
+        events: events.collect(),
+        links: links(attribute(span, "otel.links")),
+        status: status(span),
+        ..OtlpSpan::default()
+    }
+}
+
+fn kind(span: &Span<'_>) -> OtlpKind {
+    match attribute(span, "span.kind") {
+        "server" => OtlpKind::Server,
+        "client" => OtlpKind::Client,
+        "producer" => OtlpKind::Producer,
+        "consumer" => OtlpKind::Consumer,
+        _ if span.kind == SpanKind::Network => OtlpKind::Client,
+        _ => OtlpKind::Internal,
+    }
+}
+
+fn status(span: &Span<'_>) -> Option<Status> {
+    let code = match span.status {
+        SpanStatus::Ok => StatusCode::Ok,
+        SpanStatus::Error => StatusCode::Error,
+        _ => return None,
+    };
+    Some(Status {
+        code: code as i32,
+        message: attribute(span, "otel.status_description").to_owned(),
+    })
+}
+
+fn attributes(span: &Span<'_>, batch: &Batch<'_>) -> AttributeList {
+    let mut list = AttributeList::default();
+    if batch.session_id != Uuid::nil() {
+        list.text("session.id", &batch.session_id.to_string());
+    }
+    list.text("user.id", &batch.resource.user_id);
+    list.text("app.screen.name", &span.page);
+    list.text("thread.name", &span.thread);
+    let (connection, generation) = network(span.network);
+    list.text("network.connection.type", connection);
+    list.text("network.connection.subtype", generation);
+    list.text("code.namespace", &span.code.class);
+    list.text("code.function.name", &span.code.function);
+    list.text("code.file.path", &span.code.file);
+    if span.code.line > 0 {
+        list.number("code.line.number", span.code.line.into());
+    }
+    list.text("unjank.span.kind", span.kind.as_str());
+    if span.status == SpanStatus::Cancelled {
+        list.text("unjank.span.status", span.status.as_str());
+    }
+    if span.sample_rate < 1.0 {
+        list.float("unjank.sample_rate", span.sample_rate);
+    }
+    for (key, value) in &span.attributes.0 {
+        if !FIELDS.contains(&key.as_str()) {
+            list.stored(key, value);
+        }
+    }
+    list
+}
+
+/// Returns the type of a network, and of a mobile one a usual technology of its generation.
+fn network(network: Network) -> (&'static str, &'static str) {
+    match network {
+        Network::Wifi => ("wifi", ""),
+        Network::Ethernet => ("wired", ""),
+        Network::Cellular2g => ("cell", "edge"),
+        Network::Cellular3g => ("cell", "umts"),
+        Network::Cellular4g => ("cell", "lte"),
+        Network::Cellular5g => ("cell", "nr"),
+        Network::Cellular => ("cell", ""),
+        Network::None => ("unavailable", ""),
+        _ => ("", ""),
+    }
+}
+
+/// Reads links from `<trace id>-<span id>`, separated by blanks.
+fn links(text: &str) -> Vec<Link> {
+    let links = text.split(' ').filter_map(|link| {
+        let (trace_id, span_id) = link.split_once('-')?;
+        let trace_id = u128::from_str_radix(trace_id, 16).ok()?;
+        let span_id = u64::from_str_radix(span_id, 16).ok()?;
+        Some(Link {
+            trace_id: trace_id.to_be_bytes().to_vec(),
+            span_id: span_id.to_be_bytes().to_vec(),
+            ..Link::default()
+        })
+    });
+    links.collect()
+}
