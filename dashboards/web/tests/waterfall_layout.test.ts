@@ -36,6 +36,19 @@ describe('the waterfall', () => {
     ]);
   });
 
+  test('names the app of each lane if there are several', () => {
+    const app = { app_id: 'com.example.shop' };
+    const service = { app_id: 'payments', thread: 'main', on_main_thread: false };
+    const { bars, lanes } = layOut([span('a', 0, 100, app), span('b', 10, 30, { parent_span_id: 'a', ...service })]);
+    expect(lanes.map(({ app, row }) => [app, row])).toEqual([
+      ['com.example.shop', 0],
+      ['payments', 2],
+    ]);
+    // A callee in another app runs elsewhere, although its thread has the same name.
+    expect(bars[0]?.selfUs).toBe(100);
+    expect(layOut([span('a', 0, 100, app)]).lanes[0]?.app).toBe('');
+  });
+
   test('counts time that no child on the same thread covers as self time', () => {
     const { bars } = layOut([
       span('a', 0, 100),

@@ -51,6 +51,8 @@ pub(super) struct SpanBody {
     on_main_thread: bool,
     status: String,
     page: String,
+    /// The app, or the service of OpenTelemetry.
+    app_id: String,
     app_version: String,
     os_name: String,
     device_model: String,
@@ -96,6 +98,7 @@ impl From<StoredSpan> for SpanBody {
             on_main_thread: span.on_main_thread,
             status: span.status,
             page: span.page,
+            app_id: span.app_id,
             app_version: span.app_version,
             os_name: span.os_name,
             device_model: span.device_model,

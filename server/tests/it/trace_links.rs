@@ -54,6 +54,7 @@ async fn a_trace_and_its_requests_link_to_the_other_system() {
     for span in answer["spans"].as_array().unwrap() {
         let expected = (span["kind"] == "network").then_some(url);
         assert_eq!(span["trace_url"].as_str(), expected);
+        assert_eq!(span["app_id"], "com.example.shop");
     }
 }
 

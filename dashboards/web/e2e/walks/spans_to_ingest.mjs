@@ -147,6 +147,58 @@ async function a_trace_leads_to_the_system_with_the_spans_of_the_servers(reader)
   await reader.look('trace-with-links');
 }
 
+/** A trace of OpenTelemetry with spans of an app and of a service. */
+function traceOfTwoServices(now) {
+  const traceId = '5b8aa5a2d2c872e8321cf37308d69df2';
+  const text = (key, value) => ({ key, value: { stringValue: value } });
+  const nanos = (ms) => String((now + ms) * 1e6);
+  const span = (spanId, name, from, to, more) => ({
+    ...{ traceId, spanId, name, kind: 1, startTimeUnixNano: nanos(from), endTimeUnixNano: nanos(to) },
+    ...more,
+  });
+  const of = (resource, scope, spans) => ({
+    resource: { attributes: Object.entries(resource).map(([key, value]) => text(key, value)) },
+    scopeSpans: [{ scope, spans }],
+  });
+  const app = { 'service.name': 'com.example.shop', 'service.version': '4.12.0' };
+  const service = { 'service.name': 'payments', 'service.version': '9.1.0', 'k8s.pod.name': 'payments-7d9f' };
+  const handled = {
+    ...{ parentSpanId: '0000000000000001', kind: 2, attributes: [text('http.route', '/v1/pay')] },
+    status: { code: 2, message: 'the acquirer did not respond' },
+    links: [{ traceId: '0102030405060708090a0b0c0d0e0f10', spanId: '0102030405060708' }],
+  };
+  const resourceSpans = [
+    of(app, { name: 'shop.cart' }, [span('0000000000000001', 'pay', -9000, -8000)]),
+    of(service, { name: 'spring', version: '6.0' }, [span('0000000000000002', 'POST /v1/pay', -8900, -8100, handled)]),
+  ];
+  return { traceId, body: { resourceSpans } };
+}
+
+async function a_trace_of_opentelemetry_names_its_services(reader) {
+  const { page } = reader;
+  const made = await page.request.post(`/api/v1/projects/${PROJECT}/keys`, { data: { name: 'Collector of a walk' } });
+  const headers = { authorization: `Bearer ${(await made.json()).key}` };
+  const { traceId, body } = traceOfTwoServices(Date.now());
+  for (let tries = 0; tries < 50; tries += 1) {
+    if ((await page.request.post('/v1/traces', { headers, data: body })).ok()) break;
+    await page.waitForTimeout(100);
+  }
+  const stored = () => page.request.get(`/api/v1/projects/${PROJECT}/traces/${traceId}`);
+  for (let tries = 0; tries < 60 && !(await stored()).ok(); tries += 1) await page.waitForTimeout(250);
+  await page.goto(at(`/traces/${traceId}?span=0000000000000002`));
+  const chosen = page.getByRole('region', { name: 'Chosen span' });
+  for (const text of ['the acquirer did not respond', 'payments 9.1.0', 'spring 6.0', 'server', 'payments-7d9f']) {
+    await chosen.getByText(text, { exact: true }).waitFor();
+  }
+  for (const name of ['Linked spans', 'Attributes', 'Resource']) await chosen.getByRole('heading', { name }).waitFor();
+  await reader.look('trace-of-services');
+  await page.getByRole('button', { name: 'Show as table' }).click();
+  await page.getByRole('cell', { name: 'com.example.shop' }).waitFor();
+  await page.setViewportSize({ width: 400, height: 800 });
+  await reader.look('trace-of-services-narrow');
+  await reader.overflow('trace-of-services-narrow');
+}
+
 async function what_is_forwarded_is_chosen_and_counted(reader) {
   const { page } = reader;
   reader.expect(422);
@@ -273,6 +325,7 @@ export const walks = [
   a_trace_is_found_walked_and_saved,
   a_trace_leads_to_the_system_with_the_spans_of_the_servers,
   what_is_forwarded_is_chosen_and_counted,
+  a_trace_of_opentelemetry_names_its_services,
   the_installs_with_the_most_traffic_are_listed_with_its_purpose,
   from_a_user_with_much_traffic_to_requests_traces_and_the_install,
   growing_memory_is_shown,

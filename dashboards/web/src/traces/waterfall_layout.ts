@@ -1,4 +1,4 @@
-// Computes the positions of spans in a waterfall: a lane per thread, nested spans below their parents. Pure: the canvas only paints.
+// Computes the positions of spans in a waterfall: a lane per thread of each app, nested spans below their parents. Pure: the canvas only paints.
 
 export interface TimedSpan {
   span_id: string;
@@ -7,6 +7,8 @@ export interface TimedSpan {
   duration_us: number;
   thread: string;
   on_main_thread: boolean;
+  /** The app, or the service of OpenTelemetry. Spans without one belong to the same app. */
+  app_id?: string;
 }
 
 export interface Bar<S extends TimedSpan> {
@@ -25,6 +27,8 @@ export interface Bar<S extends TimedSpan> {
 }
 
 export interface Lane {
+  /** The name of the app, if the trace has spans of several apps. */
+  app: string;
   thread: string;
   isMain: boolean;
   /** The row of its heading. Its spans begin in the next row. */
@@ -79,7 +83,7 @@ function connect<S extends TimedSpan>(bars: Bar<S>[]) {
   }
   for (const bar of bars) {
     for (let at = bar.parent; at; at = at.parent) bar.depth += 1;
-    const same = bar.children.filter((child) => child.span.thread === bar.span.thread);
+    const same = bar.children.filter((child) => laneOf(child.span) === laneOf(bar.span));
     bar.selfUs = bar.span.duration_us - covered(same, bar.start, bar.end);
   }
 }
@@ -104,24 +108,30 @@ function covered<S extends TimedSpan>(bars: Bar<S>[], start: number, end: number
   return sum;
 }
 
+/** Identifies the thread of a span among all apps of a trace. */
+function laneOf({ app_id, thread }: TimedSpan): string {
+  return JSON.stringify([app_id, thread]);
+}
+
 /** Gives each bar its row: the main thread first, then threads by the start of their first span. */
 function byThread<S extends TimedSpan>(bars: Bar<S>[], isStacked: boolean): Lane[] {
   const threads = new Map<string, Bar<S>[]>();
   for (const bar of bars) {
-    const found = threads.get(bar.span.thread);
+    const found = threads.get(laneOf(bar.span));
     if (found) found.push(bar);
-    else threads.set(bar.span.thread, [bar]);
+    else threads.set(laneOf(bar.span), [bar]);
   }
   const isMain = (own: Bar<S>[]) => own.some((bar) => bar.span.on_main_thread);
   const sorted = [...threads].toSorted(([, a], [, b]) => Number(isMain(b)) - Number(isMain(a)));
+  const hasSeveralApps = new Set(bars.map((bar) => bar.span.app_id)).size > 1;
   let next = 0;
-  return sorted.map(([thread, own]) => {
+  return sorted.map(([lane, own]) => {
     const row = next;
     // The time at which each row is free. A span goes below running spans, and always below its parent.
     const free: number[] = [];
     for (const bar of own) {
       let place =
-        bar.parent && bar.parent.span.thread === thread && bar.parent.end > bar.start ? bar.parent.row - row : 0;
+        bar.parent && laneOf(bar.parent.span) === lane && bar.parent.end > bar.start ? bar.parent.row - row : 0;
       if (isStacked) place = free.length;
       while ((free[place] ?? 0) > bar.start) place += 1;
       free[place] = bar.end;
@@ -129,7 +139,9 @@ function byThread<S extends TimedSpan>(bars: Bar<S>[], isStacked: boolean): Lane
     }
     next = row + 1 + free.length;
     const busyUs = covered(own, 0, Infinity);
-    return { thread, isMain: isMain(own), row, rows: free.length, spans: own.length, busyUs };
+    const { thread, app_id } = own[0]!.span;
+    const app = hasSeveralApps ? (app_id ?? '') : '';
+    return { app, thread, isMain: isMain(own), row, rows: free.length, spans: own.length, busyUs };
   });
 }
 

@@ -175,6 +175,7 @@ pub struct StoredSpan {
     pub on_main_thread: bool,
     pub status: String,
     pub page: String,
+    pub app_id: String,
     pub app_version: String,
     pub os_name: String,
     pub device_model: String,
@@ -209,7 +210,8 @@ fn span_columns(database: &str) -> String {
     format!(
         "s.trace_id, s.span_id, s.parent_span_id, {name} AS name, toString(s.kind) AS kind, \
          toUnixTimestamp64Micro(s.start) AS start, s.duration_us, toString(s.thread) AS thread, s.on_main_thread, \
-         toString(s.status) AS status, toString(s.page) AS page, toString(s.app_version) AS app_version, \
+         toString(s.status) AS status, toString(s.page) AS page, toString(s.app_id) AS app_id, \
+         toString(s.app_version) AS app_version, \
          toString(s.os_name) AS os_name, toString(s.device_model) AS device_model, s.session_id, s.install_id, s.uptime_ms, \
          {class} AS code_class, {function} AS code_function, {file} AS code_file, \
          if({IS_OBFUSCATED}, 0, s.code_line) AS code_line, {package} AS package, \
