@@ -182,7 +182,12 @@ impl Packer {
         let settings = &self.settings;
         let mut random = Random::seeded(&[settings.seed, 3, plan.seq]);
         let device = self.population.device(plan.device);
-        let sent_at = now.shifted(device.clock_skew_us);
+        // OpenTelemetry has no time of sending, so the server cannot correct a clock.
+        let skew_us = match settings.format {
+            Format::Batch => device.clock_skew_us,
+            Format::OtlpProtobuf | Format::OtlpJson => 0,
+        };
+        let sent_at = now.shifted(skew_us);
         let held_us = if random.chance(settings.late) {
             random.between(HOUR_US, 5 * 24 * HOUR_US)
         } else {
@@ -243,7 +248,7 @@ impl Packer {
                 invalid: invalid.into_iter().collect(),
             },
             clock: (settings.times == Times::OfRightClocks).then_some(DeviceClock {
-                skew_us: device.clock_skew_us,
+                skew_us,
                 stamped: now,
             }),
         })

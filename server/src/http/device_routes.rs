@@ -13,6 +13,7 @@ use axum::routing::{get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::device::API_KEY;
+use super::otlp::Transport;
 use super::otlp_answers::CONFIG_ETAG;
 use super::{ingest, ofrep, otlp, remote_config};
 use crate::app::App;
@@ -39,10 +40,11 @@ pub(super) fn devices() -> Router<Arc<App>> {
 
 /// What exporters of OpenTelemetry send. OpenTelemetry documents it.
 pub(super) fn opentelemetry() -> Router<Arc<App>> {
+    let export = |kind| otlp::export(kind, Transport::Http);
     Router::new()
-        .route("/v1/traces", otlp::export(Kind::Traces))
-        .route("/v1/logs", otlp::export(Kind::Logs))
-        .route("/v1/metrics", otlp::export(Kind::Metrics))
+        .route("/v1/traces", export(Kind::Traces))
+        .route("/v1/logs", export(Kind::Logs))
+        .route("/v1/metrics", export(Kind::Metrics))
         // As for batches.
         .layer(DefaultBodyLimit::disable())
 }

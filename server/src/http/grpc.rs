@@ -1,4 +1,4 @@
-//! OTLP over gRPC: `Export` of the services for traces, logs and metrics. [`crate::intake`] does the work.
+//! OTLP over gRPC: `Export` of the services for traces, logs and metrics. [`super::otlp`] does the work.
 //!
 //! Each call has one message and one answer, so this file has what gRPC adds to HTTP/2: the prefix of a message, and the status in trailers.
 
@@ -6,26 +6,22 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::DefaultBodyLimit;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
-use axum::routing::{MethodRouter, post};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::body::{self, Content, media_type};
-use super::device::Device;
-use super::ingest::{Sent, take_counted};
-use super::otlp::BODY;
-use super::otlp_answers::{refused_message, stored_message};
+use super::body;
+use super::otlp::{Transport, export};
 use super::problem::Problem;
 use crate::app::App;
-use crate::intake::{Encoding, Format};
-use crate::otlp::{Form, Kind};
+use crate::intake::Encoding;
+use crate::otlp::Kind;
 
 /// The bytes before a message: whether it is compressed, and its length.
 pub(super) const PREFIX: usize = 5;
@@ -42,6 +38,7 @@ const NOT_IN_MESSAGES: &AsciiSet = &CONTROLS.add(b'%');
 
 pub(super) fn services() -> Router<Arc<App>> {
     let path = |service| format!("/opentelemetry.proto.collector.{service}/Export");
+    let export = |kind| export(kind, Transport::Grpc);
     Router::new()
         .route(&path("trace.v1.TraceService"), export(Kind::Traces))
         .route(&path("logs.v1.LogsService"), export(Kind::Logs))
@@ -52,40 +49,6 @@ pub(super) fn services() -> Router<Arc<App>> {
         })
         // `body` reads the body, within its own limits.
         .layer(DefaultBodyLimit::disable())
-}
-
-/// Stores the spans, log records or data points of a call.
-fn export(kind: Kind) -> MethodRouter<Arc<App>> {
-    let export =
-        async move |State(app): State<Arc<App>>,
-                    device: Result<Device, Problem>,
-                    headers: HeaderMap,
-                    body: Body| { store(&app, device, &headers, body, kind).await };
-    post(export)
-}
-
-async fn store(
-    app: &App,
-    device: Result<Device, Problem>,
-    headers: &HeaderMap,
-    body: Body,
-    kind: Kind,
-) -> Response {
-    let media_type = media_type(headers);
-    if !["application/grpc", "application/grpc+proto"].contains(&media_type) {
-        return refused_message(Problem::grpc_content_type());
-    }
-    let sent = Sent {
-        headers,
-        body,
-        limit: BODY,
-        content: Content::Grpc,
-        format: Format::Otlp(kind, Form::Protobuf),
-    };
-    match take_counted(app, device, sent).await {
-        Ok(receipt) => stored_message(&receipt),
-        Err(problem) => refused_message(problem),
-    }
 }
 
 /// Returns the only message of a body, and how it is compressed.
