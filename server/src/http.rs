@@ -66,6 +66,7 @@ mod stalled_writes;
 mod storage;
 mod symbol_archives;
 mod symbol_files;
+mod symbol_routes;
 mod symbol_uploads;
 mod trace_links;
 mod traces;
@@ -76,10 +77,8 @@ mod web;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
-use axum::middleware::map_response;
 use axum::response::IntoResponse;
 use axum::routing::{delete, get, patch, post, put};
 use tower_http::csrf::CsrfLayer;
@@ -90,6 +89,7 @@ pub use self::listener::{ListenerSettings, Routes, serve_connections};
 
 use self::device_routes::{cross_origin, devices, opentelemetry};
 use self::problem::Problem;
+
 use crate::app::App;
 
 /// Routes for devices and people.
@@ -102,7 +102,7 @@ pub fn public(app: Arc<App>) -> Router {
                 .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
                 .layer(cross_origin(&app.web_origins)),
         )
-        .nest("/api/0", symbol_uploads())
+        .nest("/api/0", symbol_routes::uploads())
         .nest("/api/v1", management())
         .route("/healthz", get(admin::healthz))
         .route("/readyz", get(admin::readyz))
@@ -162,7 +162,7 @@ fn management() -> Router<Arc<App>> {
         .merge(alerts())
         .merge(questions())
         .merge(notifying())
-        .merge(symbols())
+        .merge(symbol_routes::files())
         .fallback(|| async { Problem::not_found() })
         // Some answers contain secrets that are shown once. All others are for one person.
         .layer(SetResponseHeaderLayer::if_not_present(
@@ -211,54 +211,6 @@ fn configuration() -> Router<Arc<App>> {
         .route(
             "/projects/{project}/config/rollout",
             get(config_rollout::state),
-        )
-}
-
-/// Uploads of symbol files by build tools.
-fn symbol_uploads() -> Router<Arc<App>> {
-    // Besides the chunks, a request contains the headers of its parts.
-    let chunks = DefaultBodyLimit::max(symbol_uploads::MAX_REQUEST_BYTES + (64 << 10));
-    let assemble = DefaultBodyLimit::max(symbol_uploads::MAX_ASSEMBLE_BYTES);
-    Router::new()
-        .route(
-            "/organizations/{organization}/chunk-upload/",
-            get(symbol_uploads::options).merge(post(symbol_uploads::chunks).layer(chunks)),
-        )
-        .route(
-            "/projects/{organization}/{project}/files/difs/assemble/",
-            post(symbol_uploads::assemble_files),
-        )
-        .route(
-            "/projects/{organization}/{project}/files/dsyms/",
-            post(symbol_archives::add).layer(chunks),
-        )
-        .route(
-            "/organizations/{organization}/artifactbundle/assemble/",
-            post(symbol_uploads::assemble_bundle),
-        )
-        .fallback(symbol_uploads::unsupported)
-        .layer(assemble)
-        .layer(map_response(symbol_uploads::write_problems_for_the_tool))
-}
-
-/// The symbol files of a project, and the builds without them.
-fn symbols() -> Router<Arc<App>> {
-    Router::new()
-        .route(
-            "/projects/{project}/symbols/files",
-            get(symbol_files::files),
-        )
-        .route(
-            "/projects/{project}/symbols/files/{file}",
-            delete(symbol_files::remove),
-        )
-        .route(
-            "/projects/{project}/symbols/missing",
-            get(symbol_files::missing),
-        )
-        .route(
-            "/projects/{project}/symbols/check",
-            get(symbol_files::check),
         )
 }
 
