@@ -89,7 +89,6 @@ pub use self::listener::{ListenerSettings, Routes, serve_connections};
 
 use self::device_routes::{cross_origin, devices, opentelemetry};
 use self::problem::Problem;
-
 use crate::app::App;
 
 /// Routes for devices and people.
