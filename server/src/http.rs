@@ -161,7 +161,7 @@ fn management() -> Router<Arc<App>> {
         .merge(alerts())
         .merge(questions())
         .merge(notifying())
-        .merge(symbol_routes::files())
+        .merge(symbol_routes::symbols())
         .fallback(|| async { Problem::not_found() })
         // Some answers contain secrets that are shown once. All others are for one person.
         .layer(SetResponseHeaderLayer::if_not_present(

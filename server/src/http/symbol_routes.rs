@@ -38,7 +38,7 @@ pub(super) fn uploads() -> Router<Arc<App>> {
 }
 
 /// The symbol files of a project, and the builds without them.
-pub(super) fn files() -> Router<Arc<App>> {
+pub(super) fn symbols() -> Router<Arc<App>> {
     Router::new()
         .route(
             "/projects/{project}/symbols/files",

@@ -36,6 +36,7 @@ fn routes(function: &str) -> BTreeSet<String> {
         "src/http.rs",
         "src/http/device_routes.rs",
         "src/http/jank_group_routes.rs",
+        "src/http/symbol_routes.rs",
     ];
     let read = |file: &str| std::fs::read_to_string(Path::new(CRATE).join(file)).unwrap();
     let table = tables.map(read).concat();
