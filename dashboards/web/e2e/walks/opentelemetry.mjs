@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { build } from 'vite';
 import { followClock } from '../browser.mjs';
 import { check } from '../reader.mjs';
-import { PROJECT, freePort } from '../server.mjs';
+import { freePort } from '../server.mjs';
 import { ingestKey } from './spans_to_ingest.mjs';
 
 const port = await freePort();
@@ -13,6 +13,8 @@ const port = await freePort();
 export const SHOP = `http://127.0.0.1:${port}`;
 /** The same pages under a name that the server does not allow. */
 const STRANGER = `http://localhost:${port}`;
+/** A project of its own, because other walks fill the names of theirs. */
+const WEB = 'web';
 const INSTALL = '5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a14';
 const SESSION = '7aa3cf63-c4b2-a1e0-a9fb-d2a4b1c0de14';
 const root = new URL('../../../../', import.meta.url).pathname;
@@ -108,7 +110,9 @@ async function withShop(settings, walk) {
 
 async function a_web_page_of_an_allowed_origin_reports_with_opentelemetry(reader, { url, sql }) {
   const { page } = reader;
-  const key = await ingestKey(page);
+  const made = await page.request.post('/api/v1/projects', { data: { id: WEB, name: 'Web' } });
+  check(made.ok(), `no project: ${made.status()} ${await made.text()}`);
+  const key = await ingestKey(page, WEB);
   await withShop({ url, key, install: INSTALL, session: SESSION }, async () => {
     const browser = page.context().browser();
     const stranger = await openShop(browser, STRANGER);
@@ -130,7 +134,7 @@ async function a_web_page_of_an_allowed_origin_reports_with_opentelemetry(reader
     await shop.page.context().close();
     check(isDeepStrictEqual(rows, SPANS), JSON.stringify(rows, undefined, 1));
   });
-  await page.goto(`/spans?project=${PROJECT}&name=web+checkout`);
+  await page.goto(`/spans?project=${WEB}&name=web+checkout`);
   await page.getByRole('heading', { level: 1, name: 'web checkout' }).waitFor();
   await reader.look('span-of-a-web-page');
 }

@@ -6,8 +6,8 @@ import { SLOW_SPAN, batches } from '../shop_batches.mjs';
 const at = (path) => `${path}${path.includes('?') ? '&' : '?'}project=${PROJECT}`;
 
 /** Makes an ingest key that the server accepts. */
-export async function ingestKey(page) {
-  const made = await page.request.post(`/api/v1/projects/${PROJECT}/keys`, { data: { name: 'Devices of a walk' } });
+export async function ingestKey(page, project = PROJECT) {
+  const made = await page.request.post(`/api/v1/projects/${project}/keys`, { data: { name: 'Devices of a walk' } });
   check(made.status() === 201, `no key: ${made.status()} ${await made.text()}`);
   const { key } = await made.json();
   const headers = { authorization: `Bearer ${key}` };
