@@ -41,12 +41,10 @@ impl Forward {
                 events += 1;
                 let scope = scope(span);
                 let spans = encode(span, batch);
-                match scopes
-                    .iter_mut()
-                    .find(|one| one.scope.as_ref() == Some(&scope))
-                {
-                    Some(known) => known.spans.push(spans),
-                    None => scopes.push(ScopeSpans {
+                // Only the last one is compared: a request may have a scope for each of its spans.
+                match scopes.last_mut() {
+                    Some(last) if last.scope.as_ref() == Some(&scope) => last.spans.push(spans),
+                    _ => scopes.push(ScopeSpans {
                         scope: Some(scope),
                         spans: vec![spans],
                         ..ScopeSpans::default()
