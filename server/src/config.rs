@@ -53,7 +53,7 @@ pub struct Shared {
         long,
         env = "UNJANK_LOG",
         value_name = "FILTER",
-        default_value = "info",
+        default_value = "info,h2=error",
         global = true
     )]
     pub log: String,

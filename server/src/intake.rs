@@ -20,7 +20,7 @@ use crate::ingest::{self, Checked, Context, Prepared, Refusal, SignalTally, Tall
 use crate::metrics::IngestMetrics;
 use crate::otlp;
 use crate::recent::{Arrival, ArrivedStacks, RecentBatches, RecentNames, RecentStacks};
-use crate::shares::{Share, Shares};
+use crate::shares::{Memory, Share, Shares};
 use crate::stacks::RuleSet;
 use crate::store::{Count, IngestLog, LogError, Outcome};
 
@@ -96,7 +96,7 @@ impl Intake {
         &self,
         caller: &Caller,
         declared_bytes: Option<u64>,
-    ) -> Result<(Admission, Share), Refused> {
+    ) -> Result<(Admission, Memory), Refused> {
         let own = self.uploads_of_keys.try_take(caller.holder, 1);
         let own = own.ok_or(Refused::Busy)?;
         let project = self.uploads.try_take(caller.project, 1);
@@ -104,7 +104,14 @@ impl Intake {
         let now = self.clock.now();
         let admitted = caller.budget.admit(declared_bytes, now);
         admitted.map_err(Refused::OverQuota)?;
-        Ok((Admission([own, project]), self.bodies.begin(caller.project)))
+        let memory = Memory::new(self.bodies.begin(caller.project));
+        Ok((Admission([own, project]), memory))
+    }
+
+    /// Charges for a body of which `read` bytes were received for nothing.
+    pub fn spend(&self, caller: &Caller, read: usize) {
+        let cost = read_in_vain(read, read);
+        caller.budget.spend(cost, self.clock.now());
     }
 
     /// Takes a batch from its body to its receipt: inflate, check, take from the quotas of signals, make rows, deduplicate, charge, append
@@ -364,12 +371,17 @@ impl Preparation {
         Refused::NotInflated(NotInflated::TooLarge { limit })
     }
 
-    /// Charges for a body that was read for nothing: one event for each KiB.
+    /// Charges for a body that was read for nothing.
     fn spend(&self, read: usize) {
-        let cost = Cost {
-            events: u32::try_from(read / 1024).unwrap_or(u32::MAX).max(1),
-            bytes: self.upload.wire_bytes() as u64,
-        };
+        let cost = read_in_vain(read, self.upload.wire_bytes());
         self.caller.budget.spend(cost, self.received_at);
+    }
+}
+
+/// The cost of a body that was read for nothing: one event for each KiB.
+fn read_in_vain(read: usize, wire_bytes: usize) -> Cost {
+    Cost {
+        events: u32::try_from(read / 1024).unwrap_or(u32::MAX).max(1),
+        bytes: wire_bytes as u64,
     }
 }

@@ -173,6 +173,12 @@ impl Memory {
         Self { share, bytes: 0 }
     }
 
+    /// How much was taken.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Grows to `bytes` in total. Returns false if there is not enough memory.
     #[must_use]
     pub fn try_grow_to(&mut self, bytes: usize) -> bool {

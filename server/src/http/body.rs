@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 
 use super::grpc;
 use super::problem::Problem;
-use crate::intake::{Encoding, Upload};
+use crate::intake::Encoding;
 use crate::shares::{Memory, Share};
 
 /// What a body is, and how it is compressed.
@@ -24,28 +24,27 @@ pub(super) enum Content {
     Grpc,
 }
 
-/// Reads a body of at most `limit` bytes as sent. `share` pays for its memory as the bytes arrive, whatever length the head declares.
-/// The sender has `patience` for the whole body.
+/// Reads a body of at most `limit` bytes as sent, and how it is compressed. `memory` grows as the bytes arrive, whatever length the head
+/// declares. The sender has `patience` for the whole body.
 pub(super) async fn receive(
     headers: &HeaderMap,
     body: Body,
     content: Content,
     limit: usize,
     patience: Duration,
-    share: Share,
-) -> Result<Upload, Problem> {
+    memory: &mut Memory,
+) -> Result<(Bytes, Encoding), Problem> {
     if content == Content::Json {
         require_json(headers)?;
     }
     if content == Content::Grpc {
         let limit = limit + grpc::PREFIX;
-        let (bytes, memory) = read(headers, body, limit, patience, share).await?;
-        let (message, encoding) = grpc::message(headers, bytes)?;
-        return Ok(Upload::new(message, encoding, memory));
+        let bytes = read(headers, body, limit, patience, memory).await?;
+        return grpc::message(headers, bytes);
     }
     let encoding = encoding(headers.get(CONTENT_ENCODING))?;
-    let (bytes, memory) = read(headers, body, limit, patience, share).await?;
-    Ok(Upload::new(bytes, encoding, memory))
+    let bytes = read(headers, body, limit, patience, memory).await?;
+    Ok((bytes, encoding))
 }
 
 /// Reads a JSON body that must not be compressed: any `Content-Encoding` is ignored.
@@ -57,7 +56,9 @@ pub(super) async fn receive_plain(
     share: Share,
 ) -> Result<(Bytes, Memory), Problem> {
     require_json(headers)?;
-    read(headers, body, limit, patience, share).await
+    let mut memory = Memory::new(share);
+    let bytes = read(headers, body, limit, patience, &mut memory).await?;
+    Ok((bytes, memory))
 }
 
 async fn read(
@@ -65,16 +66,14 @@ async fn read(
     body: Body,
     limit: usize,
     patience: Duration,
-    share: Share,
-) -> Result<(Bytes, Memory), Problem> {
+    memory: &mut Memory,
+) -> Result<Bytes, Problem> {
     if declared_bytes(headers).is_some_and(|length| length > limit as u64) {
         return Err(Problem::too_large(limit));
     }
-    let mut memory = Memory::new(share);
-    let bytes = tokio::time::timeout(patience, collect(body, limit, &mut memory))
+    tokio::time::timeout(patience, collect(body, limit, memory))
         .await
-        .map_err(|_| Problem::stalled())??;
-    Ok((bytes, memory))
+        .map_err(|_| Problem::stalled())?
 }
 
 /// The length of the body that the head declares.

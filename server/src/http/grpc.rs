@@ -59,10 +59,10 @@ pub(super) fn message(headers: &HeaderMap, mut body: Bytes) -> Result<(Bytes, En
     if message.len() != u32::from_be_bytes([a, b, c, d]) as usize || compressed > 1 {
         return Err(Problem::not_one_message());
     }
-    let encoding = if compressed == 1 {
-        body::encoding(headers.get(ENCODING))?
-    } else {
-        Encoding::Identity
+    let encoding = match (compressed, headers.get(ENCODING)) {
+        (0, _) => Encoding::Identity,
+        (_, None) => return Err(Problem::content_encoding()),
+        (_, named) => body::encoding(named)?,
     };
     Ok((body.split_off(PREFIX), encoding))
 }

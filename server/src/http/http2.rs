@@ -14,39 +14,62 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
+use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 
 use super::listener::{HEAD_BYTES, HEAD_TIMEOUT};
 use super::stalled_writes::StalledWrites;
 
-/// A connection may have so many requests at a time. Exporters send one or two; proxies open more connections.
-const MOST_REQUESTS: u32 = 16;
+/// The most requests of a connection at a time. Exporters send one or two; proxies open more connections.
+const MOST_REQUESTS: usize = 16;
+/// What an address may have of its connections in one connection of HTTP/2.
+const SHARE: usize = 4;
 /// What a client may send before the server has read it, in all requests of a connection together.
 const WINDOW: u32 = 64 << 10;
 /// A connection without requests ends after one to two times this long. Clients open it again.
 const IDLE: Duration = HEAD_TIMEOUT;
+/// What a client may send while no request is running. Frames that ask for nothing, such as pings, take the time of others.
+const BETWEEN_REQUESTS: usize = 256 << 10;
+/// At shutdown, a connection without requests ends after one to two times this long, in which its last answers are read.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+/// How long the server waits for the rest of [`FIRST_BYTES`] before it looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// How a connection of HTTP/2 begins. No method of HTTP/1 does.
 const FIRST_BYTES: [u8; 4] = *b"PRI ";
 
+/// Returns how many requests a connection may have at a time, of an address with so many connections at most.
+pub(super) fn most_calls(from_one_address: usize) -> u32 {
+    (from_one_address / SHARE).clamp(1, MOST_REQUESTS) as u32
+}
+
 /// Returns the version that a client speaks, by its first bytes. `None` if it sends nothing in time.
 pub(super) async fn spoken(stream: &TcpStream, shutdown: &CancellationToken) -> Option<Version> {
+    tokio::select! {
+        () = shutdown.cancelled() => None,
+        version = timeout(HEAD_TIMEOUT, version(stream)) => version.ok()?,
+    }
+}
+
+async fn version(stream: &TcpStream) -> Option<Version> {
     let mut first = [0; FIRST_BYTES.len()];
-    let peeked = tokio::select! {
-        () = shutdown.cancelled() => return None,
-        peeked = timeout(HEAD_TIMEOUT, stream.peek(&mut first)) => peeked,
-    };
-    peeked.ok()?.ok()?;
-    Some(if first == FIRST_BYTES {
-        Version::HTTP_2
-    } else {
-        Version::HTTP_11
-    })
+    loop {
+        let bytes = stream.peek(&mut first).await.ok()?;
+        if first == FIRST_BYTES {
+            return Some(Version::HTTP_2);
+        }
+        let so_far = first.get(..bytes).unwrap_or_default();
+        if so_far.is_empty() || !FIRST_BYTES.starts_with(so_far) {
+            return Some(Version::HTTP_11);
+        }
+        sleep(LOOK_AGAIN).await;
+    }
 }
 
 /// Serves a connection until the client ends it, it is idle, or the server shuts down. Running requests finish first.
 pub(super) async fn serve<T, S>(
     stream: StalledWrites<T>,
     service: S,
+    most_requests: u32,
     shutdown: &CancellationToken,
 ) -> hyper::Result<()>
 where
@@ -65,26 +88,30 @@ where
             answer
         }
     });
-    let connection = builder().serve_connection(TokioIo::new(stream), counted);
+    let reading = Arc::clone(&requests);
+    let stream = InspectReader::new(stream, move |bytes| reading.read(bytes.len()));
+    let connection = builder(most_requests).serve_connection(TokioIo::new(stream), counted);
     tokio::pin!(connection);
-    let is_idle = tokio::select! {
+    let patience = tokio::select! {
         ended = &mut connection => return ended,
-        () = requests.end() => true,
-        () = shutdown.cancelled() => false,
+        () = requests.too_much.cancelled() => return Ok(()),
+        () = requests.end(IDLE) => IDLE,
+        () = shutdown.cancelled() => LAST_ANSWERS,
     };
     connection.as_mut().graceful_shutdown();
-    if is_idle {
-        // A client that does not read its answers has no more time.
-        return timeout(IDLE, connection).await.unwrap_or(Ok(()));
+    tokio::select! {
+        ended = &mut connection => ended,
+        () = requests.too_much.cancelled() => Ok(()),
+        // A client that does not read its answers, or is away, has no more time.
+        () = requests.end(patience) => Ok(()),
     }
-    connection.await
 }
 
-fn builder() -> http2::Builder<TokioExecutor> {
+fn builder(most_requests: u32) -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
-        .max_concurrent_streams(MOST_REQUESTS)
+        .max_concurrent_streams(most_requests)
         .max_header_list_size(HEAD_BYTES as u32)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW)
@@ -100,13 +127,25 @@ struct Requests {
     running: AtomicUsize,
     /// Whether one has begun since [`Self::end`] looked.
     has_begun: AtomicBool,
+    /// The bytes that arrived since one was running.
+    between: AtomicUsize,
+    /// Cancelled if these are more than [`BETWEEN_REQUESTS`].
+    too_much: CancellationToken,
 }
 
 impl Requests {
-    /// Waits until there were none for a while.
-    async fn end(&self) {
+    fn read(&self, bytes: usize) {
+        if self.running.load(Ordering::Relaxed) > 0 {
+            self.between.store(0, Ordering::Relaxed);
+        } else if self.between.fetch_add(bytes, Ordering::Relaxed) + bytes > BETWEEN_REQUESTS {
+            self.too_much.cancel();
+        }
+    }
+
+    /// Waits until there were none for `patience`.
+    async fn end(&self, patience: Duration) {
         loop {
-            sleep(IDLE).await;
+            sleep(patience).await;
             let has_begun = self.has_begun.swap(false, Ordering::Relaxed);
             if !has_begun && self.running.load(Ordering::Relaxed) == 0 {
                 return;
@@ -121,6 +160,7 @@ impl Running {
     fn new(requests: Arc<Requests>) -> Self {
         requests.running.fetch_add(1, Ordering::Relaxed);
         requests.has_begun.store(true, Ordering::Relaxed);
+        requests.between.store(0, Ordering::Relaxed);
         Self(requests)
     }
 }
@@ -139,6 +179,7 @@ impl Drop for Running {
 mod tests {
     use axum::body::Body;
     use hyper::client::conn::http2::{Builder, SendRequest};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::time::Instant;
 
     use super::*;
@@ -164,7 +205,9 @@ mod tests {
         let shutdown = shutdown.clone();
         let served = tokio::spawn(async move {
             let stream = StalledWrites::new(near);
-            let _ended = serve(stream, service_fn(answer), &shutdown).await.is_ok();
+            let _ended = serve(stream, service_fn(answer), 16, &shutdown)
+                .await
+                .is_ok();
         });
         let mut builder = Builder::new(TokioExecutor::new());
         builder.initial_stream_window_size(window);
@@ -199,6 +242,68 @@ mod tests {
         ended.await;
         assert!(begun.elapsed() <= 4 * IDLE, "{:?}", begun.elapsed());
         drop(unread);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_its_answer_does_not_delay_a_shutdown() {
+        let shutdown = CancellationToken::new();
+        let (mut client, ended) = connected(0, &shutdown).await;
+        let unread = client.send_request(taking(0)).await.unwrap();
+        let begun = Instant::now();
+        shutdown.cancel();
+        ended.await;
+        assert!(begun.elapsed() <= 2 * LAST_ANSWERS, "{:?}", begun.elapsed());
+        drop(unread);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_client_does_not_delay_a_shutdown() {
+        let (near, mut far) = tokio::io::duplex(1 << 16);
+        let shutdown = CancellationToken::new();
+        let ends = shutdown.clone();
+        let served = tokio::spawn(async move {
+            serve(StalledWrites::new(near), service_fn(answer), 16, &ends).await
+        });
+        far.write_all(b"PRI * HTTP/2.0\r\n\r\n").await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        let begun = Instant::now();
+        shutdown.cancel();
+        served.await.unwrap().unwrap();
+        assert!(begun.elapsed() <= 2 * LAST_ANSWERS, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn the_calls_of_an_address_are_as_many_as_its_connections() {
+        for of_address in [1, 3, 10, 100, 2_500] {
+            let calls = most_calls(of_address) as usize;
+            let connections = of_address / calls;
+            assert!(connections >= 1 && connections * calls <= of_address);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_much_and_asks_for_nothing_is_left() {
+        let (near, mut far) = tokio::io::duplex(1 << 16);
+        let shutdown = CancellationToken::new();
+        let served = tokio::spawn(async move {
+            let stream = StalledWrites::new(near);
+            serve(stream, service_fn(answer), 16, &shutdown).await
+        });
+        far.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            .await
+            .unwrap();
+        let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+        far.write_all(&settings).await.unwrap();
+        let ping = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+        let mut sent = 0;
+        let mut answers = [0; 1 << 12];
+        while far.write_all(&ping).await.is_ok() {
+            sent += ping.len();
+            // Otherwise, the server would wait until the client reads.
+            let _nothing = timeout(Duration::ZERO, far.read(&mut answers)).await;
+        }
+        assert!(sent <= 2 * BETWEEN_REQUESTS, "{sent}");
+        served.await.unwrap().unwrap();
     }
 
     #[tokio::test(start_paused = true)]

@@ -16,7 +16,7 @@ use super::openapi::{BatchBody, ContentEncoding, Refused, UploadedBody};
 use super::problem::Problem;
 use crate::app::App;
 use crate::control::Caller;
-use crate::intake::Format;
+use crate::intake::{Format, Upload};
 
 /// Stores a batch. The events are durable before they are acknowledged.
 ///
@@ -94,9 +94,15 @@ pub(super) async fn take_counted(
 async fn take(app: &App, caller: &Caller, sent: Sent<'_>) -> Result<Receipt<'static>, Problem> {
     let received = async {
         let (headers, body, patience) = (sent.headers, sent.body, app.body_timeout);
-        let (admission, memory) = app.intake.admit(caller, declared_bytes(headers))?;
-        let upload = receive(headers, body, sent.content, sent.limit, patience, memory).await?;
-        let upload = (upload, sent.format);
+        let (admission, mut memory) = app.intake.admit(caller, declared_bytes(headers))?;
+        let (content, limit) = (sent.content, sent.limit);
+        let received = receive(headers, body, content, limit, patience, &mut memory).await;
+        let (bytes, encoding) = received.inspect_err(|problem| {
+            if problem.is_final() {
+                app.intake.spend(caller, memory.bytes());
+            }
+        })?;
+        let upload = (Upload::new(bytes, encoding, memory), sent.format);
         let receipt = app.intake.take(caller, upload, app.clock.now()).await?;
         drop(admission);
         Ok(receipt)

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::http2;
 use super::stalled_writes::StalledWrites;
 use crate::proxies::TrustedProxies;
-use crate::shares::{Holder, Shares};
+use crate::shares::{Holder, Share, Shares};
 
 /// The largest head of a request. A connection reads ahead by at most this size.
 pub(super) const HEAD_BYTES: usize = 16 << 10;
@@ -89,6 +89,8 @@ pub async fn serve_connections(
         let connection = Connection {
             http1: OfPeer::new(&routes.http1, peer),
             http2: routes.http2.as_ref().map(|http2| OfPeer::new(http2, peer)),
+            most_calls: http2::most_calls(settings.from_one_address),
+            share,
             builder: builder.clone(),
             watcher: graceful.watcher(),
             shutdown: shutdown.clone(),
@@ -98,7 +100,7 @@ pub async fn serve_connections(
             if let Err(error) = connection.serve(stream).await {
                 tracing::debug!(%error, "a connection ended");
             }
-            drop((slot, share));
+            drop(slot);
         });
         while connections.try_join_next().is_some() {}
     }
@@ -117,19 +119,32 @@ pub async fn serve_connections(
 struct Connection {
     http1: OfPeer,
     http2: Option<OfPeer>,
+    /// The most calls of HTTP/2 at a time.
+    most_calls: u32,
+    /// The part of the connections of its address. Trusted proxies have none.
+    share: Option<Share>,
     builder: http1::Builder,
     watcher: Watcher,
     shutdown: CancellationToken,
 }
 
 impl Connection {
-    async fn serve(self, stream: TcpStream) -> hyper::Result<()> {
+    async fn serve(mut self, stream: TcpStream) -> hyper::Result<()> {
         if let Some(service) = self.http2 {
             match http2::spoken(&stream, &self.shutdown).await {
                 None => return Ok(()),
                 Some(Version::HTTP_2) => {
+                    // Calls count as connections: otherwise, one address could use up the uploads of a key with them.
+                    let more = self.most_calls - 1;
+                    if self
+                        .share
+                        .as_mut()
+                        .is_some_and(|share| !share.try_grow(more))
+                    {
+                        return Ok(());
+                    }
                     let stream = StalledWrites::new(stream);
-                    return http2::serve(stream, service, &self.shutdown).await;
+                    return http2::serve(stream, service, self.most_calls, &self.shutdown).await;
                 }
                 Some(_) => {}
             }

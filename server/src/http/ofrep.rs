@@ -24,7 +24,9 @@ use super::remote_config::is_known;
 use crate::app::App;
 use crate::control::Caller;
 use crate::ingest;
+use crate::intake::Upload;
 use crate::remote_config::{self, Reason, Resolved, etag};
+use crate::shares::Memory;
 
 /// The largest body, as sent and decompressed: a context is a few hundred bytes.
 const BODY: usize = 64 << 10;
@@ -329,9 +331,11 @@ async fn resolve(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Arc<Resolved>, Refused> {
-    let share = app.intake.bodies.begin(*project);
-    let received = receive(headers, body, Content::Json, BODY, app.body_timeout, share).await?;
-    let context = received
+    let mut memory = Memory::new(app.intake.bodies.begin(*project));
+    let patience = app.body_timeout;
+    let received = receive(headers, body, Content::Json, BODY, patience, &mut memory).await;
+    let (bytes, encoding) = received?;
+    let context = Upload::new(bytes, encoding, memory)
         .inflate(BODY, Context::read)
         .map_err(Problem::from)??;
     if let Some(app_id) = context.app_id.as_deref()

@@ -145,7 +145,8 @@ impl Refusal {
         };
         let code = match status {
             StatusCode::FORBIDDEN => 7,
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::PAYLOAD_TOO_LARGE => 8,
+            // The exporter for Python repeats every refusal with the code 8, so a request that is too large has another.
+            StatusCode::TOO_MANY_REQUESTS => 8,
             StatusCode::UNSUPPORTED_MEDIA_TYPE => 12,
             StatusCode::SERVICE_UNAVAILABLE => 14,
             StatusCode::UNAUTHORIZED => 16,

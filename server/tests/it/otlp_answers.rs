@@ -32,12 +32,12 @@ async fn refusals_are_what_exporters_understand() {
     assert_eq!(refused("text/plain", good.clone()).await, (415, 12, None));
     assert_eq!(
         refused(JSON, vec![b' '; (4 << 20) + 1]).await,
-        (413, 8, None)
+        (413, 3, None)
     );
     let many: Vec<_> = (1..10_002).map(|id| json!({"spanId": id})).collect();
     assert_eq!(
         refused(JSON, traces(&many).to_string().into_bytes()).await,
-        (413, 8, None)
+        (413, 3, None)
     );
     // An empty request is fine.
     assert_eq!(send(&server, "traces", &json!({})).await, (200, json!({})));

@@ -20,6 +20,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::otlp::{PROTOBUF, post, span, traces};
+use crate::quotas;
 use crate::server::Server;
 use crate::wait;
 
@@ -108,6 +109,21 @@ fn request(names: &[&str]) -> Vec<u8> {
     request.encode_to_vec()
 }
 
+/// The first bytes of a connection: a fixed text, and empty settings.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+/// Sends pieces on a new connection. Returns what is answered first.
+async fn begun_with(address: &str, pieces: &[&[u8]]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    for piece in pieces {
+        stream.write_all(piece).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let mut answer = [0; 64];
+    let read = stream.read(&mut answer).await.unwrap_or_default();
+    answer[..read].to_vec()
+}
+
 /// Sends a span to an address that is the server's or leads to it.
 pub(crate) async fn stores_a_span(address: &str) {
     let client = Client::connect(address).await;
@@ -174,8 +190,9 @@ async fn refusals_are_statuses_of_grpc() {
     assert_eq!(refused(Vec::new()).await, 3);
     assert_eq!(refused(good[..10].to_vec()).await, 3);
     assert_eq!(refused([good.clone(), good.clone()].concat()).await, 3);
-    assert_eq!(refused(framed(0, &vec![0; (4 << 20) + 1])).await, 8);
-    assert_eq!(refused(framed(1, b"no gzip")).await, 3);
+    assert_eq!(refused(framed(0, &vec![0; (4 << 20) + 1])).await, 3);
+    // Compressed, but nobody says how.
+    assert_eq!(refused(framed(1, b"no gzip")).await, 12);
     let unknown = [("grpc-encoding", "snappy")];
     let answer = client.export(&unknown, framed(1, b"snappy")).await;
     assert_eq!(answer.status, 12);
@@ -205,6 +222,50 @@ async fn a_quota_names_the_time_to_wait() {
     .await;
     let refused = refused.unwrap();
     assert_eq!((refused.status, refused.wait_s()), (8, Some(5)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_not_one_message_costs_its_sender() {
+    let server = Server::start().await;
+    let token = server.token("admin").await;
+    let key = quotas::key(&server, &token, json!({"bytes_per_day": 10_000})).await;
+    let client = Client::to(&server).await;
+    let bearer = format!("Bearer {key}");
+    let headers = [("authorization", bearer.as_str())];
+    let send = async |body| client.call(TRACES, &headers, body).await.status;
+    assert_eq!(send(framed(0, &request(&["a"]))).await, 0);
+    let half = &framed(0, &[0; 10_000])[..9_000];
+    assert_eq!(send(half.to_vec()).await, 3);
+    assert_eq!(send(half.to_vec()).await, 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_count_as_connections_of_their_address() {
+    let server = Server::with(&["--max-connections", "32"]).await;
+    let address = server.url.trim_start_matches("http://");
+    let is_refused = async || begun_with(address, &[PREFACE]).await.is_empty();
+    // An address may have eight connections, or four with two calls each.
+    let mut clients = Vec::new();
+    while clients.len() <= 4 && !is_refused().await {
+        clients.push(Client::to(&server).await);
+    }
+    assert!((1..=4).contains(&clients.len()), "{}", clients.len());
+    clients.pop();
+    wait::until("a place is free", async || !is_refused().await).await;
+    let body = framed(0, &request(&["a"]));
+    if let Some(client) = clients.first() {
+        assert_eq!(client.export(&[], body).await.status, 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_may_begin_in_pieces() {
+    let server = Server::start().await;
+    let address = server.url.trim_start_matches("http://");
+    let pieces = [&PREFACE[..1], &PREFACE[1..3], &PREFACE[3..]];
+    let answer = begun_with(address, &pieces).await;
+    const SETTINGS: u8 = 4;
+    assert_eq!(answer.get(3), Some(&SETTINGS), "{answer:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

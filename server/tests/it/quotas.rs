@@ -267,6 +267,24 @@ async fn a_body_that_would_be_refused_is_not_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_read_in_vain_is_charged() {
+    let (server, token) = start().await;
+    let key = key(&server, &token, json!({"bytes_per_day": 500_000})).await;
+    let batch = spans(1);
+    assert_eq!(send(&server, &key, &batch).await.outcome(), accepted(1));
+    // Its length is not declared, so the server notices at the limit that it is too large.
+    let pieces = (0..20).map(|_| Ok::<_, std::io::Error>(vec![b' '; 1 << 18]));
+    let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces));
+    let too_large = server.request_with(&key).body(body).send().await;
+    // The server does not read the rest, so the client may miss the answer.
+    assert!(too_large.is_err() || too_large.unwrap().status() == 413);
+    assert_eq!(
+        send(&server, &key, &spans(1)).await.outcome(),
+        refused("quota_bytes")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_device_that_sends_a_large_body_receives_the_reason_of_its_refusal() {
     let (server, token) = start().await;
     let small = key(&server, &token, json!({"bytes_per_day": 1_000})).await;
