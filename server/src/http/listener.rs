@@ -130,28 +130,31 @@ struct Connection {
 
 impl Connection {
     async fn serve(mut self, stream: TcpStream) -> hyper::Result<()> {
-        if let Some(service) = self.http2 {
-            match http2::spoken(&stream, &self.shutdown).await {
-                None => return Ok(()),
-                Some(Version::HTTP_2) => {
-                    // Calls count as connections: otherwise, one address could use up the uploads of a key with them.
-                    let more = self.most_calls - 1;
-                    if self
-                        .share
-                        .as_mut()
-                        .is_some_and(|share| !share.try_grow(more))
-                    {
-                        return Ok(());
-                    }
-                    let stream = StalledWrites::new(stream);
-                    return http2::serve(stream, service, self.most_calls, &self.shutdown).await;
-                }
-                Some(_) => {}
+        let Some(service) = self.http2.take() else {
+            return self.serve_http1(stream).await;
+        };
+        match http2::spoken(&stream, &self.shutdown).await {
+            None => Ok(()),
+            Some(Version::HTTP_2) if self.has_calls() => {
+                let stream = StalledWrites::new(stream);
+                http2::serve(stream, service, self.most_calls, &self.shutdown).await
             }
+            Some(Version::HTTP_2) => Ok(()),
+            Some(_) => self.serve_http1(stream).await,
         }
+    }
+
+    async fn serve_http1(self, stream: TcpStream) -> hyper::Result<()> {
         let stream = TokioIo::new(StalledWrites::new(stream));
         let connection = self.builder.serve_connection(stream, self.http1);
         self.watcher.watch(connection).await
+    }
+
+    /// Takes the calls from the connections of its address. Otherwise, one address could use up the uploads of a key with them.
+    fn has_calls(&mut self) -> bool {
+        let more = self.most_calls - 1;
+        let share = self.share.as_mut();
+        share.is_none_or(|share| share.try_grow(more))
     }
 }
 
