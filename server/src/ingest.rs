@@ -205,6 +205,12 @@ impl Context<'_> {
     }
 }
 
+/// A batch that is stored already.
+pub struct Again {
+    pub receipt: Receipt<'static>,
+    pub tally: Tally,
+}
+
 /// A batch as a record, ready to be appended to the ingest log.
 pub struct Prepared {
     pub receipt: Receipt<'static>,
@@ -218,8 +224,6 @@ pub struct Prepared {
     pub unclassified_stacks: u64,
     /// Spans to forward to another collector once the record is durable.
     pub forwarded: Option<Piece>,
-    /// The batches that this one was split from. They have its events, too.
-    pub split_from: Vec<Uuid>,
     /// How far the device's clock was behind, in microseconds. `None` when the batch has no `sent_at`.
     pub skew_us: Option<i64>,
 }
@@ -232,29 +236,6 @@ impl Prepared {
         tally
             .filter_map(|(signal, tally)| (tally.held_back > 0).then_some(signal))
             .collect()
-    }
-
-    /// Turns the receipt into that of a duplicate: it reports what was stored and held back when the batch arrived first.
-    pub fn become_duplicate(&mut self, held_back: &[Signal]) {
-        let receipt = &mut self.receipt;
-        (receipt.accepted, receipt.duplicate) = (0, true);
-        for (signal, tally) in self.tally.iter() {
-            let valid = u64::from(tally.stored + tally.held_back);
-            let is_held_back = held_back.contains(&signal);
-            let dropped = if is_held_back { valid } else { 0 };
-            receipt.accepted += valid - dropped;
-            let mut limits = receipt.rate_limits.iter_mut();
-            match limits.find(|limit| limit.signal == signal) {
-                Some(limit) => limit.dropped = dropped,
-                None if is_held_back => receipt.rate_limits.push(RateLimit {
-                    signal,
-                    retry_after_s: 0,
-                    dropped,
-                }),
-                None => {}
-            }
-        }
-        self.tally.become_duplicate();
     }
 }
 
@@ -294,10 +275,16 @@ impl<'a> Checked<'a> {
         Ok(self)
     }
 
-    fn id(&self) -> Uuid {
+    pub fn id(&self) -> Uuid {
         self.batches
             .first()
             .map_or(NO_BATCH, |batch| batch.batch_id)
+    }
+
+    /// The batches that this one was split from. They have its events, too.
+    #[must_use]
+    pub fn split_from(&self) -> &[Uuid] {
+        self.batches.first().map_or(&[], |batch| &batch.split_from)
     }
 
     /// The resource of the first batch.
@@ -338,6 +325,41 @@ impl<'a> Checked<'a> {
         self.rate_limits = rate_limits;
     }
 
+    /// Makes the receipt of a batch that is stored already: it reports what was stored, and which signals were held back, when the batch
+    /// arrived first. Each of its signals has a limit, whose wait the caller fills in.
+    pub fn into_again(mut self, held_back: &[Signal], config_etag: Option<&str>) -> Again {
+        for (signal, tally) in self.tally.iter() {
+            let is_held_back = held_back.contains(&signal);
+            self.rate_limits.push(RateLimit {
+                signal,
+                retry_after_s: 0,
+                dropped: if is_held_back { tally.stored.into() } else { 0 },
+            });
+        }
+        let dropped: u64 = self.rate_limits.iter().map(|limit| limit.dropped).sum();
+        let mut tally = self.tally.clone();
+        tally.become_duplicate();
+        let mut receipt = self.into_receipt(config_etag);
+        receipt.accepted -= dropped;
+        receipt.duplicate = true;
+        Again { receipt, tally }
+    }
+
+    fn into_receipt(self, config_etag: Option<&str>) -> Receipt<'static> {
+        let batch_id = self.id();
+        let (rejected, rejected_unlisted) = self.rejections.for_receipt();
+        Receipt {
+            batch_id,
+            accepted: self.tally.total(|one| one.stored),
+            rejected,
+            rejected_unlisted,
+            truncated: self.truncated,
+            duplicate: false,
+            config_etag: config_etag.map(|etag| etag.to_owned().into()),
+            rate_limits: self.rate_limits,
+        }
+    }
+
     /// Filters the texts, classifies new stacks and makes the rows. `config_etag` goes into the receipt.
     pub fn into_record(mut self, context: &Context<'_>, config_etag: Option<&str>) -> Prepared {
         let device = context.device;
@@ -355,35 +377,20 @@ impl<'a> Checked<'a> {
         let forward = context.forward;
         let forwarded = forward.and_then(|to| to.spans(&device.project, &self.batches));
         self.log_changed(&device.project, &changed);
-        let split_from = self.batches.first_mut();
-        let split_from = split_from.map(|batch| std::mem::take(&mut batch.split_from));
-        let split_from = split_from.unwrap_or_default();
-        let mut record =
-            RecordBuilder::new(&device.project, self.id(), &split_from, self.received_at);
+        let (id, split_from) = (self.id(), self.split_from());
+        let mut record = RecordBuilder::new(&device.project, id, split_from, self.received_at);
         self.count(&mut record, &changed);
         let new_stacks = self.rows(&mut record, context);
-        let batch_id = self.id();
         let has_sent_at = self.batches.iter().any(|batch| batch.sent_at.is_some());
-        let (rejected, rejected_unlisted) = self.rejections.for_receipt();
         Prepared {
-            receipt: Receipt {
-                batch_id,
-                accepted: self.tally.total(|one| one.stored),
-                rejected,
-                rejected_unlisted,
-                truncated: self.truncated,
-                duplicate: false,
-                config_etag: config_etag.map(|etag| etag.to_owned().into()),
-                rate_limits: self.rate_limits,
-            },
             record: record.finish(),
-            tally: self.tally,
+            tally: self.tally.clone(),
             new_stacks: new_stacks.keys,
             waiting_stacks: new_stacks.waiting,
             unclassified_stacks: new_stacks.unclassified as u64,
             forwarded,
-            split_from,
             skew_us: has_sent_at.then_some(self.skew_us),
+            receipt: self.into_receipt(config_etag),
         }
     }
 

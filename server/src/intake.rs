@@ -16,10 +16,10 @@ pub use self::upload::{Encoding, NotInflated, Upload};
 use crate::clock::{Clock, UnixTime};
 use crate::control::{Access, Caller, Cost, OverQuota, RefusedKeys};
 use crate::forward::ForwardQueue;
-use crate::ingest::{self, Checked, Context, Prepared, Refusal, SignalTally, Tally};
+use crate::ingest::{self, Again, Checked, Context, Prepared, Refusal, SignalTally, Tally};
 use crate::metrics::IngestMetrics;
 use crate::otlp;
-use crate::recent::{Arrival, ArrivedStacks, RecentBatches, RecentNames, RecentStacks};
+use crate::recent::{Arrival, ArrivedStacks, RecentBatches, RecentNames, RecentStacks, Ticket};
 use crate::shares::{Memory, Share, Shares};
 use crate::stacks::RuleSet;
 use crate::store::{Count, IngestLog, LogError, Outcome};
@@ -114,7 +114,7 @@ impl Intake {
         caller.budget.spend(cost, self.clock.now());
     }
 
-    /// Takes a batch from its body to its receipt: inflate, check, take from the quotas of signals, make rows, deduplicate, charge, append
+    /// Takes a batch from its body to its receipt: inflate, check, deduplicate, take from the quotas of signals, make rows, charge, append
     /// to the log. The events are durable when this returns.
     pub async fn take(
         self: &Arc<Self>,
@@ -125,22 +125,28 @@ impl Intake {
         let bytes = upload.wire_bytes() as u64;
         self.metrics.body_bytes.inc_by(bytes);
         let timer = self.metrics.decode_seconds.start_timer();
-        let mut prepared = self.prepare(caller, (upload, format), received_at).await?;
+        let arrived = self.prepare(caller, (upload, format), received_at).await?;
         timer.observe_duration();
 
-        let taken = prepared.tally.clone();
-        let stored = self.store(caller, &mut prepared, bytes).await;
-        if prepared.receipt.duplicate || stored.is_err() {
-            let now = self.clock.now();
-            caller
-                .budget
-                .give_back_signals(stored_by_signal(&taken), now);
-            let limits = &mut prepared.receipt.rate_limits;
-            caller.budget.refresh_waits(limits, now);
+        match arrived {
+            Arrived::Again(mut again) => {
+                let limits = &mut again.receipt.rate_limits;
+                caller.budget.refresh_waits(limits, self.clock.now());
+                self.count_events(&again.tally);
+                self.count_duplicates(caller, &again.tally);
+                Ok(again.receipt)
+            }
+            Arrived::New(mut prepared, ticket) => {
+                let stored = self.store(caller, &mut prepared, ticket, bytes).await;
+                if stored.is_err() {
+                    let taken = stored_by_signal(&prepared.tally);
+                    caller.budget.give_back_signals(taken, self.clock.now());
+                }
+                stored?;
+                self.count(&prepared);
+                Ok(prepared.receipt)
+            }
         }
-        stored?;
-        self.count(caller, &prepared);
-        Ok(prepared.receipt)
     }
 
     /// Counts a batch that was refused as a whole and will not be sent again.
@@ -164,7 +170,7 @@ impl Intake {
         caller: &Caller,
         (upload, format): (Upload, Format),
         received_at: UnixTime,
-    ) -> Result<Prepared, Refused> {
+    ) -> Result<Arrived, Refused> {
         let work = Preparation {
             intake: Arc::clone(self),
             caller: caller.clone(),
@@ -193,29 +199,16 @@ impl Intake {
         done
     }
 
-    /// Appends the batch to the log unless it is a duplicate, and charges the quotas of key and project for it.
+    /// Appends the batch to the log, and charges the quotas of key and project for it.
     async fn store(
         &self,
         caller: &Caller,
         prepared: &mut Prepared,
+        ticket: Option<Ticket>,
         bytes: u64,
     ) -> Result<(), Refused> {
-        let project = &caller.device.project;
-        let batch_id = prepared.receipt.batch_id;
-        if batch_id == ingest::NO_BATCH {
-            // A request of OpenTelemetry without events.
+        let Some(ticket) = ticket else {
             return Ok(());
-        }
-        let arrival = self
-            .recent_batches
-            .arrive(project, batch_id, &prepared.split_from);
-        let ticket = match arrival {
-            Arrival::Duplicate { held_back } => {
-                prepared.become_duplicate(&held_back);
-                return Ok(());
-            }
-            Arrival::InFlight => return Err(Refused::InFlight),
-            Arrival::New(ticket) => ticket,
         };
         // Held-back events take nothing from the quota of the other signals.
         let charged = prepared.tally.total(|one| one.stored + one.invalid);
@@ -241,8 +234,18 @@ impl Intake {
         Ok(())
     }
 
-    fn count(&self, caller: &Caller, prepared: &Prepared) {
-        for (signal, tally) in prepared.tally.iter() {
+    fn count(&self, prepared: &Prepared) {
+        self.count_events(&prepared.tally);
+        let unclassified = &self.metrics.unclassified_stacks;
+        unclassified.inc_by(prepared.unclassified_stacks);
+        if let Some(skew) = prepared.skew_us {
+            let seconds = Duration::from_micros(skew.unsigned_abs()).as_secs_f64();
+            self.metrics.clock_skew_seconds.observe(seconds);
+        }
+    }
+
+    fn count_events(&self, tally: &Tally) {
+        for (signal, tally) in tally.iter() {
             for (outcome, events) in [
                 (Outcome::Stored, tally.stored),
                 (Outcome::Rejected, tally.rejected()),
@@ -252,16 +255,6 @@ impl Intake {
                 let counter = self.metrics.events.with_label_values(&labels);
                 counter.inc_by(u64::from(events));
             }
-        }
-        if prepared.receipt.duplicate {
-            self.count_duplicates(caller, &prepared.tally);
-            return;
-        }
-        let unclassified = &self.metrics.unclassified_stacks;
-        unclassified.inc_by(prepared.unclassified_stacks);
-        if let Some(skew) = prepared.skew_us {
-            let seconds = Duration::from_micros(skew.unsigned_abs()).as_secs_f64();
-            self.metrics.clock_skew_seconds.observe(seconds);
         }
     }
 
@@ -290,6 +283,13 @@ enum Patience {
     Slow,
 }
 
+/// A batch that can be read.
+enum Arrived {
+    Again(Again),
+    /// A request of OpenTelemetry without events has no ticket, and nothing to store.
+    New(Prepared, Option<Ticket>),
+}
+
 /// The work on one body that needs CPU only.
 struct Preparation {
     intake: Arc<Intake>,
@@ -302,7 +302,7 @@ struct Preparation {
 impl Preparation {
     /// Inflates and checks the body and makes its record. Returns `None` if the inflated body is longer than `limit`, or if the work is slow
     /// and has to be quick. A refused body costs its sender some of its quota.
-    fn run(&self, limit: usize, patience: Patience) -> Option<Result<Prepared, Refused>> {
+    fn run(&self, limit: usize, patience: Patience) -> Option<Result<Arrived, Refused>> {
         let record = |body: &[u8]| self.record(body, patience);
         match self.upload.inflate(limit, record) {
             Ok(done) => done,
@@ -330,7 +330,7 @@ impl Preparation {
         Ok(checked?)
     }
 
-    fn record(&self, body: &[u8], patience: Patience) -> Option<Result<Prepared, Refused>> {
+    fn record(&self, body: &[u8], patience: Patience) -> Option<Result<Arrived, Refused>> {
         let (intake, caller, received_at) = (&self.intake, &self.caller, self.received_at);
         let device = &caller.device;
         let body = ingest::Body::new(body);
@@ -356,14 +356,31 @@ impl Preparation {
         if patience == Patience::Quick && batch.is_slow(&context) {
             return None;
         }
-        let valid = stored_by_signal(batch.tally());
-        let rate_limits = caller.budget.take_signals(valid, received_at);
-        batch.hold_back(rate_limits);
         let etag = batch.resource().and_then(|resource| {
             let access = &intake.access;
             access.config_etag(&device.project, resource, received_at)
         });
-        Some(Ok(batch.into_record(&context, etag.as_deref())))
+        let ticket = match self.arrive(&batch) {
+            None => None,
+            Some(Arrival::New(ticket)) => Some(ticket),
+            Some(Arrival::InFlight) => return Some(Err(Refused::InFlight)),
+            Some(Arrival::Duplicate { held_back }) => {
+                let again = batch.into_again(&held_back, etag.as_deref());
+                return Some(Ok(Arrived::Again(again)));
+            }
+        };
+        let valid = stored_by_signal(batch.tally());
+        let rate_limits = caller.budget.take_signals(valid, received_at);
+        batch.hold_back(rate_limits);
+        let prepared = batch.into_record(&context, etag.as_deref());
+        Some(Ok(Arrived::New(prepared, ticket)))
+    }
+
+    /// Registers the batch. Returns `None` for a request of OpenTelemetry without events.
+    fn arrive(&self, batch: &Checked<'_>) -> Option<Arrival> {
+        let (id, project) = (batch.id(), &self.caller.device.project);
+        let batches = &self.intake.recent_batches;
+        (id != ingest::NO_BATCH).then(|| batches.arrive(project, id, batch.split_from()))
     }
 
     fn too_large(&self, limit: usize) -> Refused {
