@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 use unjank_protocol::{Attributes, Batch, Jank, Metric, Signal, Span, SpanEvent, Text};
 use uuid::Uuid;
 
-use self::message::{Inner, List, Raw, message};
+use self::message::{Inner, List, Part, Raw, from_json, from_proto, message};
 use self::resource::{OtlpResource, Scope, Sender, uuid_of};
 use crate::ingest::{Body, Reject};
 
@@ -80,7 +80,7 @@ message! {
     /// `ExportTraceServiceRequest`, `ExportLogsServiceRequest` or `ExportMetricsServiceRequest`: their numbers are the same.
     Export<'a> {
         #[serde(alias = "resourceSpans", alias = "resourceLogs", alias = "resourceMetrics")]
-        1 resources: List<'a>,
+        1 resources: List<Part<'a, OfResource<'a>>>,
     }
 }
 
@@ -89,7 +89,7 @@ message! {
     OfResource<'a> {
         1 resource: Inner<OtlpResource<'a>>,
         #[serde(alias = "scopeSpans", alias = "scopeLogs", alias = "scopeMetrics")]
-        2 scopes: List<'a>,
+        2 scopes: List<Part<'a, OfScope<'a>>>,
     }
 }
 
@@ -98,7 +98,7 @@ message! {
     OfScope<'a> {
         1 scope: Inner<Scope<'a>>,
         #[serde(alias = "spans", alias = "logRecords", alias = "metrics")]
-        2 items: List<'a>,
+        2 items: List<Raw<'a>>,
     }
 }
 
@@ -115,14 +115,11 @@ pub fn read<'a>(
         .chain_update(body.bytes())
         .finalize();
     let batch_id = uuid_of(&hash);
-    let reader = |raw| Reader::new(kind, batch_id, most_events).run(raw);
+    let reader = |export| Reader::new(kind, batch_id, most_events).run(export);
     if form == Form::Protobuf {
-        return reader(Raw::Proto(body.bytes()));
+        return reader(from_proto(body.bytes())?);
     }
-    let read = |text| {
-        let raw = serde_json::from_str(text).map_err(|error| Unreadable::json(&error))?;
-        reader(Raw::Json(raw))
-    };
+    let read = |text| reader(from_json(text)?);
     let sent = body.as_sent().map(read);
     match sent {
         Some(Ok(request)) if request.undecoded.is_empty() => return Ok(request),
@@ -236,10 +233,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn run(mut self, raw: Raw<'a>) -> Result<Request<'a>, Unreadable> {
-        let export: Export<'a> = raw.decode()?;
+    fn run(mut self, export: Export<'a>) -> Result<Request<'a>, Unreadable> {
         for (index, resource) in export.resources.items()?.into_iter().enumerate() {
-            let of_resource: OfResource<'a> = resource.decode()?;
+            let of_resource = resource.decode()?;
             let sender = Sender::new(of_resource.resource);
             for scope in of_resource.scopes.items()? {
                 let OfScope { mut scope, items } = scope.decode()?;
@@ -307,13 +303,12 @@ impl<'a> Reader<'a> {
             Err(reject) => {
                 self.request.undecoded.push((signal, reject));
                 // A request with no valid event has a batch, too, so that its events are counted.
-                let place = (index, sender.session_id, sender.resource.user_id.clone());
-                self.batch(place, sender)?;
+                self.batch((index, sender.session_id, &sender.resource.user_id), sender)?;
                 return Ok(());
             }
         };
         let session_id = session_id.unwrap_or(sender.session_id);
-        let user_id = user_id.unwrap_or_else(|| sender.resource.user_id.clone());
+        let user_id = user_id.as_ref().unwrap_or(&sender.resource.user_id);
         let batch = self.batch((index, session_id, user_id), sender)?;
         match event {
             Event::Span(span) => batch.spans.push(*span),
@@ -325,16 +320,18 @@ impl<'a> Reader<'a> {
 
     fn batch(
         &mut self,
-        place: Place<'a>,
+        (index, session_id, user_id): (usize, Uuid, &Text<'a>),
         sender: &Sender<'a>,
     ) -> Result<&mut Batch<'a>, Unreadable> {
         let batches = &mut self.request.batches;
-        let at = match &self.last {
-            Some((last, at)) if *last == place => return Ok(&mut batches[*at]),
-            _ => self.places.get(&place).copied(),
-        };
-        let at = match at {
-            Some(at) => at,
+        if let Some(((of_resource, session, user), at)) = &self.last
+            && (*of_resource, *session, user) == (index, session_id, user_id)
+        {
+            return Ok(&mut batches[*at]);
+        }
+        let place = (index, session_id, user_id.clone());
+        let at = match self.places.get(&place) {
+            Some(at) => *at,
             None if batches.len() == MOST_BATCHES => {
                 let what = "resources, sessions and users";
                 return Err(Unreadable::TooMany {

@@ -132,7 +132,12 @@ where
     let give_up = CancellationToken::new();
     start_store(shared, settings, &app, &back)?;
     back.spawn("ingest log", watch_log(app.log.clone(), back.shutdown()));
-    middle.spawn("writer", writer.run(middle.shutdown(), give_up.clone()));
+    let (clickhouse, ends, given_up) = (app.clickhouse.clone(), middle.shutdown(), give_up.clone());
+    middle.spawn("writer", async move {
+        // The embedded engine takes its time to start, which is no failure.
+        ends.run_until_cancelled(clickhouse.pointed()).await;
+        writer.run(ends, given_up).await;
+    });
     front.spawn(
         "outcome counts",
         write_counts(Arc::clone(&app), front.shutdown()),

@@ -1,8 +1,8 @@
 //! Reads the messages of OTLP from protobuf and from JSON into the same types.
 //!
-//! A message is declared once by [`message!`], with the numbers and names of its fields. Texts borrow from the body. Long lists are not
-//! decoded with their message: their items stay [`Raw`] until they are needed, so one item at a time takes memory, and a malformed item
-//! costs that item only.
+//! A message is declared once by [`message!`], with the numbers and names of its fields. Texts borrow from the body. The events are not
+//! decoded with the message that has them: they stay [`Raw`] until they are needed, so one at a time takes memory, and a malformed event
+//! costs that event only.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -81,27 +81,53 @@ pub(super) enum Raw<'a> {
 impl<'a> Raw<'a> {
     pub(super) fn decode<M: Message<'a>>(self) -> Result<M, Unreadable> {
         match self {
-            Self::Proto(bytes) => {
-                let mut message = M::default();
-                message.merge(bytes)?;
-                Ok(message)
-            }
-            Self::Json(text) => {
-                serde_json::from_str(text.get()).map_err(|error| Unreadable::json(&error))
-            }
+            Self::Proto(bytes) => from_proto(bytes),
+            Self::Json(text) => from_json(text.get()),
         }
     }
 }
 
-/// A list of messages that are decoded one by one. It never holds more than [`Self::MOST`] + 1 items, however many are sent.
-#[derive(Debug, Default)]
-pub(super) struct List<'a>(Vec<Raw<'a>>);
+pub(super) fn from_proto<'a, M: Message<'a>>(bytes: &'a [u8]) -> Result<M, Unreadable> {
+    let mut message = M::default();
+    message.merge(bytes)?;
+    Ok(message)
+}
 
-impl<'a> List<'a> {
+pub(super) fn from_json<'a, M: Message<'a>>(text: &'a str) -> Result<M, Unreadable> {
+    serde_json::from_str(text).map_err(|error| Unreadable::json(&error))
+}
+
+/// A message that has events. In JSON, looking for its end takes nearly as long as decoding it, so that is done at once.
+#[derive(Debug)]
+pub(super) enum Part<'a, M> {
+    Proto(&'a [u8]),
+    Decoded(M),
+}
+
+impl<'a, M: Message<'a>> Part<'a, M> {
+    pub(super) fn decode(self) -> Result<M, Unreadable> {
+        match self {
+            Self::Proto(bytes) => from_proto(bytes),
+            Self::Decoded(message) => Ok(message),
+        }
+    }
+}
+
+/// A list of [`Raw`] or [`Part`]. It never holds more than [`Self::MOST`] + 1 items, however many are sent.
+#[derive(Debug)]
+pub(super) struct List<T>(Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> List<T> {
     /// A request with more events than that is refused in any case.
     const MOST: usize = 10_000;
 
-    pub(super) fn items(self) -> Result<Vec<Raw<'a>>, Unreadable> {
+    pub(super) fn items(self) -> Result<Vec<T>, Unreadable> {
         if self.0.len() > Self::MOST {
             let what = "items in one list";
             return Err(Unreadable::TooMany {
@@ -113,9 +139,9 @@ impl<'a> List<'a> {
     }
 }
 
-impl<'a> Field<'a> for List<'a> {
+impl<'a, T: From<&'a [u8]>> Field<'a> for List<T> {
     fn read(&mut self, value: Value<'a>) -> Result<(), Unreadable> {
-        let item = Raw::Proto(bytes(value)?);
+        let item = bytes(value)?.into();
         if self.0.len() <= Self::MOST {
             self.0.push(item);
         }
@@ -123,10 +149,27 @@ impl<'a> Field<'a> for List<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for List<'a> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let items = AtMost::<&'de RawValue, 10_000>::deserialize(deserializer)?.0;
-        Ok(Self(items.into_iter().map(Raw::Json).collect()))
+        AtMost::<T, 10_000>::deserialize(deserializer).map(|list| Self(list.0))
+    }
+}
+
+impl<'a> From<&'a [u8]> for Raw<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self::Proto(bytes)
+    }
+}
+
+impl<'a, M> From<&'a [u8]> for Part<'a, M> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self::Proto(bytes)
+    }
+}
+
+impl<'de, M: Deserialize<'de>> Deserialize<'de> for Part<'_, M> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        M::deserialize(deserializer).map(Self::Decoded)
     }
 }
 

@@ -29,7 +29,7 @@ message! {
 message! {
     /// `Gauge`, `Sum`, `Histogram`, `ExponentialHistogram` or `Summary`.
     Points<'a> {
-        1 data_points: List<'a>,
+        1 data_points: List<Raw<'a>>,
         2 aggregation_temporality: Enum,
     }
 }

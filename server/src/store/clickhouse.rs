@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use clickhouse::{Client, Compression};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::native::BadFrame;
@@ -127,6 +128,7 @@ fn exception_code(text: &str) -> Option<u32> {
 #[derive(Clone)]
 pub struct ClickHouse {
     clients: Arc<ArcSwapOption<Clients>>,
+    pointed: Arc<Notify>,
     database: Arc<str>,
 }
 
@@ -160,6 +162,7 @@ impl ClickHouse {
     pub fn away(database: &str) -> Self {
         Self {
             clients: Arc::default(),
+            pointed: Arc::default(),
             database: Arc::from(database),
         }
     }
@@ -175,6 +178,18 @@ impl ClickHouse {
             reader: target.client(&target.reader),
         });
         self.clients.store(clients.map(Arc::new));
+        self.pointed.notify_waiters();
+    }
+
+    /// Waits until the handle points somewhere.
+    pub async fn pointed(&self) {
+        loop {
+            let pointed = self.pointed.notified();
+            if self.clients.load().is_some() {
+                return;
+            }
+            pointed.await;
+        }
     }
 
     /// Returns a client that may write.
