@@ -3,7 +3,7 @@ import type { TableAnswer } from '../src/api/query';
 import type { Incident } from '../src/alerts/around';
 import { incidentEvidence } from '../src/alerts/incident_markdown';
 import { codeBlock, escaped, markdown, paragraph } from '../src/evidence/markdown';
-import { spanAsMarkdown } from '../src/evidence/span_markdown';
+import { spanAsMarkdown, type Moved } from '../src/evidence/span_markdown';
 import { groupEvidence } from '../src/jank/group_markdown';
 import type { Filters } from '../src/navigation/filters';
 
@@ -138,23 +138,64 @@ const FILTERS: Filters = {
   chosen: { app_version: ['4.12.0'] },
   baseVersion: '4.11.0',
 };
+const PERIODS = {
+  from: '2026-11-20T00:00:00Z',
+  to: '2026-11-27T00:00:00Z',
+  base_from: '2026-11-06T00:00:00Z',
+  base_to: '2026-11-13T00:00:00Z',
+};
 const measure = (name: string, unit: string, better = 'lower') => ({ name, unit, better });
 
 describe('a span and a group of janks as Markdown', () => {
   it('have links with a fixed time', () => {
     const answer = {
+      ...PERIODS,
       measures: [measure('p95_us', 'us'), measure('count', 'count', 'none')],
       rows: [{ keys: [], values: [523_000, 10], base: [410_000, 20] }],
     } as unknown as TableAnswer;
     const text = spanAsMarkdown('checkout', answer, FILTERS, ORIGIN);
     expect(text).toContain('| Measure | 4.12.0 | 4.11.0 | Change |');
     expect(text).toContain('| p95 | 523 ms | 410 ms | +28 % |');
-    expect(text).toMatch(/\/spans\?project=shop&from=\d{4}-[^&]*Z&to=\d{4}-[^&]*Z&app_version=4.12.0/);
+    // The period of the numbers, which is not the one that was asked for.
+    expect(text).toContain('/spans?project=shop&from=2026-11-20T00%3A00%3A00Z&to=2026-11-27T00%3A00%3A00Z&app_version=4.12.0');
+    expect(text).toContain('**Period:** 20 Nov 2026, 00:00 to 27 Nov 2026, 00:00 (UTC)');
+    expect(text).toContain('4.11.0, at the same age: 6 Nov 2026, 00:00 to 13 Nov 2026, 00:00 (UTC)');
     expect(text).not.toContain('range=');
+  });
+
+  it('name the functions whose time changed, with their owners', () => {
+    const answer = { ...PERIODS, measures: [], rows: [] } as unknown as TableAnswer;
+    const times = (self: number, main: number, total = self) => ({
+      per_traced: { calls: 1, self_us: self, main_thread_us: main, total_us: total, spans: 100 },
+      recorded: 100,
+      by_time: 0,
+    });
+    const insert = { ...times(300_000, 300_000), base: times(298_000, 0), p: 0.5, p_main_thread: 1e-9 };
+    const checkout = { ...times(10, 10, 900_000), base: times(10, 10, 500_000), p: 0.5, p_main_thread: 0.5 };
+    const rows = [
+      { name: 'com.example.OrderDao.insert', ...insert },
+      { name: 'checkout', ...checkout },
+    ];
+    const inside = {
+      spans: 100,
+      traced: 100,
+      base_spans: 100,
+      base_traced: 100,
+      total_us: 9e7,
+      rows: rows.map((row) => ({ ...row, base_traced: 100 })),
+    };
+    const owners = new Map([['com.example.OrderDao.insert', 'team-orders']]);
+    const moved = { inside, owners } as unknown as Moved;
+    const text = spanAsMarkdown('checkout', answer, FILTERS, ORIGIN, moved);
+    expect(text).toContain(
+      'OrderDao.insert: moved to the main thread, explains 300 ms of 400 ms of the change per traced span, p \\< 0.001, owner team-orders.',
+    );
+    expect(spanAsMarkdown('checkout', answer, { ...FILTERS, baseVersion: '' }, ORIGIN, moved)).not.toContain('insert');
   });
 
   it('compare only janks per hour of use, and only with enough installs', () => {
     const answer = {
+      ...PERIODS,
       measures: [
         measure('count', 'count'),
         measure('installs', 'count'),

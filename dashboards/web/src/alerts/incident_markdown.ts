@@ -17,11 +17,14 @@ export async function incidentAsMarkdown(incident: Incident, project: string): P
 async function stackOf({ evidence }: Incident, project: string): Promise<AsMarkdown['stack']> {
   if (!mayBeJank(evidence.metric.signal)) return undefined;
   const { signal } = new AbortController();
-  const { rates, filters, where } = await janksBeside(evidence, project, signal);
+  const { rates, filters, where, pages } = await janksBeside(evidence, project, signal);
   const cause = likelyCause(rates);
   const top = cause ?? rates[0];
   if (!top) return undefined;
-  const perHour = top.now === null ? '' : `, ${format(top.now, 'per_hour')} per hour of use`;
+  const perHour =
+    top.now === null
+      ? ''
+      : `, ${format(top.now, 'per_hour')} per hour ${pages.length > 0 ? `on ${pages.join(', ')}` : 'of use'}`;
   const label = cause ? 'Likely cause' : 'Top stack that blocked the main thread';
   const title = `${label}: ${top.group.title}${perHour}`;
   return topStack(filters, { ...where, group_id: top.group.id }, title, signal);

@@ -12,6 +12,9 @@ export interface RuleFault {
   message: string;
 }
 
+/** The code of a problem that this page found itself. Its detail is a sentence for the user. */
+const OF_PAGE = 'page';
+
 /** A failed request. */
 export class Problem extends Error {
   constructor(
@@ -47,7 +50,8 @@ export class Problem extends Error {
 
   static from(error: unknown): Problem {
     if (error instanceof Problem) return error;
-    return new Problem(0, '', error instanceof Error ? error.message : String(error));
+    const isOfPage = error instanceof Error && error.name === 'Error';
+    return new Problem(0, isOfPage ? OF_PAGE : '', error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -72,6 +76,7 @@ const ADVICE: Record<string, string> = {
 };
 
 function explain(status: number, code: string, detail: string, retryAfter?: number): string {
+  if (code === OF_PAGE) return sentence(detail);
   if (status === 0) return 'The server is not responding. Check that it runs and that you are online, then try again.';
   const wait = retryAfter ? ` Try again in ${retryAfter} s.` : '';
   if (code === 'role') return `${sentence(detail)} Ask an admin of the project for it.`;

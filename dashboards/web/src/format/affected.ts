@@ -20,7 +20,7 @@ export function activeShare(installs: number | null | undefined, active: number 
 /** `3.2 % of 500 installs`. Empty if one of the numbers is unknown. */
 export function shareOfInstalls(installs: number | null | undefined, active: number | null | undefined): string {
   const share = activeShare(installs, active);
-  return share && `${share} of ${format(active, 'count')} installs`;
+  return share && `${share} of ${format(Math.max(installs ?? 0, active ?? 0), 'count')} installs`;
 }
 
 /** The installs behind the shares of a table: `17 Nov – 26 Nov, app version 4.12.0`. */

@@ -1,7 +1,7 @@
 // A group of janks as Markdown: the numbers of both compared versions, and the costliest stack.
 
 import { valueOf } from '../api/query';
-import { fixedAddress, seenFacts } from '../evidence/fixed_time';
+import { fixedAddress, seenFacts, seenFilters } from '../evidence/fixed_time';
 import { markdown, type Evidence } from '../evidence/markdown';
 import { measureRows } from '../evidence/measures';
 import { topStack } from '../evidence/top_stack';
@@ -33,6 +33,7 @@ export async function groupAsMarkdown(facts: GroupFacts, where: Where): Promise<
 
 /** Exported for its test. */
 export function groupEvidence({ group, isNew, answer, names, use, filters, parameters }: GroupFacts): Evidence {
+  const seen = seenFilters(filters, answer);
   const labels = { now: filters.chosen.app_version?.join(', ') ?? 'Now', base: filters.baseVersion };
   const table = measureRows(answer, group.row, labels);
   const installs = Math.min(
@@ -51,8 +52,13 @@ export function groupEvidence({ group, isNew, answer, names, use, filters, param
   return {
     title: `Jank: ${group.title}`,
     about: isNew ? [`Not in ${filters.baseVersion}.`] : [],
-    facts: [['Category', names?.category], ['Culprit', names?.culprit], ['Owner', group.owner], ...seenFacts(filters)],
+    facts: [
+      ['Category', names?.category],
+      ['Culprit', names?.culprit],
+      ['Owner', group.owner],
+      ...seenFacts(filters, answer),
+    ],
     table,
-    links: [{ label: 'Group of janks', path: fixedAddress(`/jank/${group.id}`, filters, parameters) }],
+    links: [{ label: 'Group of janks', path: fixedAddress(`/jank/${group.id}`, seen, parameters) }],
   };
 }
