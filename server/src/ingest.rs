@@ -217,7 +217,7 @@ pub struct Prepared {
     /// The number of new stacks for which slow rules had no time. The reclassifier classifies them later.
     pub unclassified_stacks: u64,
     /// Spans to forward to another collector once the record is durable.
-    pub forwarded: Option<Piece>,
+    pub forwarded: Vec<Piece>,
     /// The batches that this one was split from. They have its events, too.
     pub split_from: Vec<Uuid>,
     /// How far the device's clock was behind, in microseconds. `None` when the batch has no `sent_at`.
@@ -353,7 +353,8 @@ impl<'a> Checked<'a> {
         let changed = filter.into_changed();
         // After the filter, so that no scrubbed text leaves the server.
         let forward = context.forward;
-        let forwarded = forward.and_then(|to| to.spans(&device.project, &self.batches));
+        let forwarded = forward.map(|to| to.spans(&device.project, &self.batches));
+        let forwarded = forwarded.unwrap_or_default();
         self.log_changed(&device.project, &changed);
         let split_from = self.batches.first_mut();
         let split_from = split_from.map(|batch| std::mem::take(&mut batch.split_from));

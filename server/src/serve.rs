@@ -126,7 +126,7 @@ where
     let short = settings.ingest_keys.check_length(is_local);
     short.map_err(|error| anyhow::anyhow!(error))?;
     let back = Tasks::default();
-    let (front, middle) = (back.sibling(), back.sibling());
+    let (front, middle, forwarding) = (back.sibling(), back.sibling(), back.sibling());
     let app = Arc::new(open(shared, settings, clock, &back).await?);
     let writer = open_writer(shared, settings, &app)?;
     let give_up = CancellationToken::new();
@@ -153,6 +153,7 @@ where
     front.spawn_optional("erasure", eraser.run(front.shutdown()));
     front.spawn("alerts", evaluator(&app, settings).run(front.shutdown()));
     notifier::start(&app.notifier, &front);
+    notifier::start_forwarding(&app.notifier, &forwarding, settings.shutdown_timeout());
     let serving = async {
         if prepare(Arc::clone(&app)).await? == Then::Serve {
             start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
@@ -170,7 +171,12 @@ where
         .end(settings.shutdown_timeout().max(Duration::from_secs(1)))
         .await;
     in_time("the counts of outcomes", flush_counts(&app)).await;
-    if !middle.end(settings.shutdown_timeout()).await {
+    // What waits for other collectors is sent meanwhile, which takes a few seconds at most.
+    let (is_drained, _) = tokio::join!(
+        middle.end(settings.shutdown_timeout()),
+        forwarding.end(CLOSING)
+    );
+    if !is_drained {
         tracing::warn!("the ingest log is not completely drained: the next start drains the rest");
         give_up.cancel();
         middle.end(Duration::from_secs(5)).await;

@@ -51,7 +51,6 @@ pub(super) fn open(settings: &Serve, inputs: NotifierInputs) -> anyhow::Result<N
 }
 
 pub(super) fn start(notifier: &Arc<Notifier>, tasks: &Tasks) {
-    start_forwarding(notifier, tasks);
     let own = || (Arc::clone(notifier), tasks.shutdown());
     let (notifier, shutdown) = own();
     tasks.spawn(
@@ -64,7 +63,8 @@ pub(super) fn start(notifier: &Arc<Notifier>, tasks: &Tasks) {
     tasks.spawn("digests", schedule_digests(notifier, shutdown));
 }
 
-fn start_forwarding(notifier: &Notifier, tasks: &Tasks) {
+/// `patience` is that of the shutdown.
+pub(super) fn start_forwarding(notifier: &Notifier, tasks: &Tasks, patience: Duration) {
     let forwarder = Forwarder {
         queue: Arc::clone(&notifier.forward),
         access: Arc::clone(&notifier.access),
@@ -72,5 +72,5 @@ fn start_forwarding(notifier: &Notifier, tasks: &Tasks) {
         clock: notifier.clock.clone(),
     };
     // If it fails, nothing is forwarded any more, but all events are stored.
-    tasks.spawn_optional("forwarding", forwarder.run(tasks.shutdown()));
+    tasks.spawn_optional("forwarding", forwarder.run(tasks.shutdown(), patience));
 }

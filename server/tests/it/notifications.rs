@@ -4,6 +4,8 @@ mod alertmanager;
 mod channels;
 mod digest;
 mod forwarding;
+mod forwarding_answers;
+mod forwarding_at_the_end;
 mod incidents;
 mod killed;
 mod mail;
