@@ -3,6 +3,7 @@
 
 mod answer;
 mod attributes;
+mod functions;
 mod incidents;
 mod queue;
 mod setting;
@@ -10,6 +11,7 @@ mod spans;
 mod told;
 
 pub use self::answer::{accepted_in_part, status_message};
+pub use self::functions::{obfuscated_functions, with_names};
 pub use self::incidents::{ForwardedIncident, encode_incidents};
 pub use self::queue::{ForwardQueue, Result, Work};
 pub use self::setting::{
@@ -55,4 +57,6 @@ pub struct Piece {
     pub kind: Kind,
     pub body: Vec<u8>,
     pub events: u64,
+    /// Whether spans have keys of obfuscated functions, to be replaced by names before the request is sent.
+    pub has_keys: bool,
 }

@@ -1,12 +1,15 @@
 //! Sends what projects forward to their collectors. Best effort: what waits is in memory only, and neither a slow nor a missing collector
 //! delays a batch.
 
+mod names;
+
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::write::GzEncoder;
 use reqwest::header::{CONTENT_ENCODING, HeaderValue};
+use tokio::sync::Mutex;
 use tokio::task::{JoinError, JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +19,7 @@ use crate::alerts::notify::{BackOff, Outbound, Outcome, quoted, respond, start_o
 use crate::clock::{Clock, UnixTime};
 use crate::control::Access;
 use crate::forward::{Compression, ForwardQueue, Result, Work, accepted_in_part, status_message};
+use crate::symbols::Symbolicator;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Requests at a time, each to another collector.
@@ -38,6 +42,9 @@ pub struct Forwarder {
     pub access: Arc<Access>,
     pub outbound: Outbound,
     pub clock: Clock,
+    pub symbolicator: Arc<Symbolicator>,
+    /// Held while a request gets names.
+    pub naming: Arc<Mutex<()>>,
 }
 
 impl Forwarder {
@@ -92,7 +99,9 @@ impl Forwarder {
         }
     }
 
-    async fn attempt(self, work: Work) {
+    async fn attempt(self, mut work: Work) {
+        let project = Arc::clone(&work.project);
+        self.name_functions(&project, &mut work.piece).await;
         let result = self.send(&work).await;
         log(&work, &result);
         work.settle(result);

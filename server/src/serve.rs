@@ -153,7 +153,7 @@ where
     front.spawn_optional("erasure", eraser.run(front.shutdown()));
     front.spawn("alerts", evaluator(&app, settings).run(front.shutdown()));
     notifier::start(&app.notifier, &front);
-    notifier::start_forwarding(&app.notifier, &forwarding, settings.shutdown_timeout());
+    notifier::start_forwarding(&app, &forwarding, settings.shutdown_timeout());
     let serving = async {
         if prepare(Arc::clone(&app)).await? == Then::Serve {
             start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;

@@ -67,6 +67,7 @@ fn request(resource: &Resource, incidents: &[ForwardedIncident]) -> Piece {
         kind: Kind::Incidents,
         body: request.encode_to_vec(),
         events: incidents.len() as u64,
+        has_keys: false,
     }
 }
 

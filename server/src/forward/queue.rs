@@ -196,6 +196,7 @@ impl ForwardQueue {
             bytes += held(&next);
             piece.body.extend_from_slice(&next.body);
             piece.events += next.events;
+            piece.has_keys |= next.has_keys;
         }
         Some(Work {
             project: Arc::clone(project),
@@ -395,6 +396,7 @@ mod tests {
             kind: Kind::Spans,
             body: vec![0; bytes],
             events,
+            has_keys: false,
         }
     }
 

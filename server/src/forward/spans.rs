@@ -15,6 +15,7 @@ use unjank_protocol::{Batch, Network, Resource, Span, SpanKind, SpanStatus, Time
 use uuid::Uuid;
 
 use super::attributes::AttributeList;
+use super::functions::{CLASS, FILE, FUNCTION, is_key};
 use super::{Forward, Kind, Piece, REQUEST_BYTES, REQUEST_EVENTS};
 
 /// The project that forwarded a span. A span that has it is not forwarded again, so that collectors that forward to each other end.
@@ -45,6 +46,7 @@ impl Forward {
             requests.is_new_resource = true;
             for span in chosen {
                 requests.add(&resource, scope(span), encode(span, batch));
+                requests.has_keys |= is_key(&span.code.function);
             }
         }
         requests.cut();
@@ -61,6 +63,7 @@ struct Requests {
     events: u64,
     /// Whether the next span has another resource than the one before.
     is_new_resource: bool,
+    has_keys: bool,
 }
 
 impl Requests {
@@ -102,12 +105,14 @@ impl Requests {
     fn cut(&mut self) {
         let resource_spans = mem::take(&mut self.open);
         let events = mem::take(&mut self.events);
+        let has_keys = mem::take(&mut self.has_keys);
         self.bytes = 0;
         if events > 0 {
             self.done.push(Piece {
                 kind: Kind::Spans,
                 body: ExportTraceServiceRequest { resource_spans }.encode_to_vec(),
                 events,
+                has_keys,
             });
         }
     }
@@ -211,9 +216,9 @@ fn attributes(span: &Span<'_>, batch: &Batch<'_>) -> AttributeList {
     let (connection, generation) = network(span.network);
     list.text("network.connection.type", connection);
     list.text("network.connection.subtype", generation);
-    list.text("code.namespace", &span.code.class);
-    list.text("code.function.name", &span.code.function);
-    list.text("code.file.path", &span.code.file);
+    list.text(CLASS, &span.code.class);
+    list.text(FUNCTION, &span.code.function);
+    list.text(FILE, &span.code.file);
     if span.code.line > 0 {
         list.number("code.line.number", span.code.line.into());
     }

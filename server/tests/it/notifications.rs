@@ -6,6 +6,7 @@ mod digest;
 mod forwarding;
 mod forwarding_answers;
 mod forwarding_at_the_end;
+mod forwarding_names;
 mod incidents;
 mod killed;
 mod mail;
