@@ -64,15 +64,13 @@ impl Forwarder {
         let now = self.clock.now();
         self.queue.begin_to_close(now);
         let rest = self.send_rest(&mut in_flight, now + patience);
-        let is_sent = timeout(patience, rest).await.is_ok();
-        in_flight.shutdown().await;
+        if timeout(patience, rest).await.is_err() {
+            in_flight.shutdown().await;
+        }
         for loss in self.queue.close() {
             let (events, kind, project) = (loss.events, loss.kind.name(), &loss.project);
-            let why = match &loss.error {
-                Some(error) => error,
-                None if is_sent => "the collector asked to wait",
-                None => "the server shut down before the collector had taken them",
-            };
+            let why = loss.error.as_deref();
+            let why = why.unwrap_or("the server shut down before the collector had taken them");
             tracing::warn!("{events} {kind} of project {project} were not forwarded: {why}");
         }
     }
