@@ -1,15 +1,28 @@
 //! What a project forwards to another collector: the setting, events that match it as requests of OTLP, and the queue of these requests.
 //! Knows no HTTP; `forwarding` sends the requests.
 
+mod answer;
 mod attributes;
+mod functions;
 mod incidents;
 mod queue;
 mod setting;
 mod spans;
+mod told;
 
+pub use self::answer::{accepted_in_part, status_message};
+pub use self::functions::{obfuscated_functions, with_names};
 pub use self::incidents::{ForwardedIncident, encode_incidents};
-pub use self::queue::{ForwardQueue, ForwardState, Result, Work};
-pub use self::setting::{Forward, ForwardDocument, ForwardError, SpanRule, secret_context};
+pub use self::queue::{ForwardQueue, Result, Work};
+pub use self::setting::{
+    Compression, Forward, ForwardDocument, ForwardError, SpanRule, secret_context,
+};
+pub use self::told::{ForwardState, Loss};
+
+/// The most bytes of a request before compression. Proxies accept 1 MiB by default, and collectors more.
+const REQUEST_BYTES: usize = 1 << 20;
+/// The most events of a request, so that a refused request costs few.
+const REQUEST_EVENTS: u64 = 2_000;
 
 /// The signals of OpenTelemetry that are forwarded. Each has a path of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,4 +57,6 @@ pub struct Piece {
     pub kind: Kind,
     pub body: Vec<u8>,
     pub events: u64,
+    /// Whether spans have keys of obfuscated functions, to be replaced by names before the request is sent.
+    pub has_keys: bool,
 }

@@ -223,7 +223,7 @@ pub struct Prepared {
     /// The number of new stacks for which slow rules had no time. The reclassifier classifies them later.
     pub unclassified_stacks: u64,
     /// Spans to forward to another collector once the record is durable.
-    pub forwarded: Option<Piece>,
+    pub forwarded: Vec<Piece>,
     /// How far the device's clock was behind, in microseconds. `None` when the batch has no `sent_at`.
     pub skew_us: Option<i64>,
 }
@@ -375,7 +375,8 @@ impl<'a> Checked<'a> {
         let changed = filter.into_changed();
         // After the filter, so that no scrubbed text leaves the server.
         let forward = context.forward;
-        let forwarded = forward.and_then(|to| to.spans(&device.project, &self.batches));
+        let forwarded = forward.map(|to| to.spans(&device.project, &self.batches));
+        let forwarded = forwarded.unwrap_or_default();
         self.log_changed(&device.project, &changed);
         let (id, split_from) = (self.id(), self.split_from());
         let mut record = RecordBuilder::new(&device.project, id, split_from, self.received_at);

@@ -228,8 +228,9 @@ impl Intake {
         self.recent_stacks.insert(&prepared.new_stacks);
         let project = &caller.device.project;
         self.arrived_stacks.add(project, &prepared.waiting_stacks);
-        if let Some(piece) = prepared.forwarded.take() {
-            self.forward.offer(project, piece);
+        let forwarded = std::mem::take(&mut prepared.forwarded);
+        if !forwarded.is_empty() {
+            self.forward.offer(project, forwarded);
         }
         Ok(())
     }

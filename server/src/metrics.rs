@@ -1,5 +1,6 @@
 //! All metrics of the server, each declared once. Labels have a closed set of values.
 
+mod forward;
 mod freshness;
 mod symbols;
 
@@ -8,6 +9,7 @@ use prometheus::{
     IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
+pub use self::forward::{ForwardMetrics, ForwardOutcome};
 pub use self::freshness::{Delays, Freshness};
 pub use self::symbols::{StackOutcome, SymbolMetrics};
 
@@ -288,41 +290,6 @@ impl NotificationMetrics {
 
     pub fn count(&self, kind: &str, outcome: &str) {
         self.attempts.with_label_values(&[kind, outcome]).inc();
-    }
-}
-
-/// What is forwarded to other collectors.
-#[derive(Clone, Debug)]
-pub struct ForwardMetrics {
-    events: IntCounterVec,
-    pub waiting_bytes: IntGauge,
-}
-
-impl ForwardMetrics {
-    fn new(make: &Maker) -> Self {
-        let events = make.counters(
-            "unjank_forward_events_total",
-            "Spans and incidents to forward to other collectors, by kind and outcome: delivered, dropped (the queue was full), refused (by the collector).",
-            &["kind", "outcome"],
-        );
-        for kind in ["spans", "incidents"] {
-            for outcome in ["delivered", "dropped", "refused"] {
-                events.with_label_values(&[kind, outcome]);
-            }
-        }
-        Self {
-            events,
-            waiting_bytes: make.gauge(
-                "unjank_forward_waiting_bytes",
-                "Bytes that wait in memory for other collectors.",
-            ),
-        }
-    }
-
-    pub fn count(&self, kind: &str, outcome: &str, events: u64) {
-        self.events
-            .with_label_values(&[kind, outcome])
-            .inc_by(events);
     }
 }
 

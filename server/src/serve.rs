@@ -6,6 +6,7 @@ mod notifier;
 mod open_files;
 mod symbols;
 mod target;
+mod writer;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -40,8 +41,7 @@ use crate::shares::Shares;
 use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{
-    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings, Writer,
-    WriterSettings,
+    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings,
 };
 use crate::task::Tasks;
 
@@ -72,9 +72,6 @@ impl ServerFile {
     }
 }
 
-/// Maximum size of a range of the log, which becomes one INSERT per table. Large blocks are cheap, and the limit keeps them in memory.
-const RANGE_BYTES: usize = 48 << 20;
-const EAGER_BYTES: u64 = 32 << 20;
 /// Maximum number of queries of people at a time. Each uses all free cores.
 const QUESTIONS: usize = 6;
 /// Maximum number of configuration previews at a time.
@@ -126,18 +123,15 @@ where
     let short = settings.ingest_keys.check_length(is_local);
     short.map_err(|error| anyhow::anyhow!(error))?;
     let back = Tasks::default();
-    let (front, middle) = (back.sibling(), back.sibling());
+    let (front, middle, forwarding) = (back.sibling(), back.sibling(), back.sibling());
     let app = Arc::new(open(shared, settings, clock, &back).await?);
-    let writer = open_writer(shared, settings, &app)?;
+    let writer = writer::open(shared, settings, &app)?;
     let give_up = CancellationToken::new();
     start_store(shared, settings, &app, &back)?;
     back.spawn("ingest log", watch_log(app.log.clone(), back.shutdown()));
-    let (clickhouse, ends, given_up) = (app.clickhouse.clone(), middle.shutdown(), give_up.clone());
-    middle.spawn("writer", async move {
-        // The embedded engine takes its time to start, which is no failure.
-        ends.run_until_cancelled(clickhouse.pointed()).await;
-        writer.run(ends, given_up).await;
-    });
+    let clickhouse = app.clickhouse.clone();
+    let run = writer::run(writer, clickhouse, middle.shutdown(), give_up.clone());
+    middle.spawn("writer", run);
     front.spawn(
         "outcome counts",
         write_counts(Arc::clone(&app), front.shutdown()),
@@ -158,6 +152,7 @@ where
     front.spawn_optional("erasure", eraser.run(front.shutdown()));
     front.spawn("alerts", evaluator(&app, settings).run(front.shutdown()));
     notifier::start(&app.notifier, &front);
+    notifier::start_forwarding(&app, &forwarding, settings.shutdown_timeout());
     let serving = async {
         if prepare(Arc::clone(&app)).await? == Then::Serve {
             start_listeners(&app, settings, listeners, &front, &shared.data_dir)?;
@@ -175,7 +170,12 @@ where
         .end(settings.shutdown_timeout().max(Duration::from_secs(1)))
         .await;
     in_time("the counts of outcomes", flush_counts(&app)).await;
-    if !middle.end(settings.shutdown_timeout()).await {
+    // What waits for other collectors is sent meanwhile, which takes a few seconds at most.
+    let (is_drained, _) = tokio::join!(
+        middle.end(settings.shutdown_timeout()),
+        forwarding.end(CLOSING)
+    );
+    if !is_drained {
         tracing::warn!("the ingest log is not completely drained: the next start drains the rest");
         give_up.cancel();
         middle.end(Duration::from_secs(5)).await;
@@ -341,26 +341,6 @@ async fn open_control(
     };
     back.spawn("control", refresher.run(back.shutdown()));
     Ok((control, access))
-}
-
-fn open_writer(shared: &Shared, settings: &Serve, app: &App) -> anyhow::Result<Writer> {
-    let dead_letters = dead_letters(shared, settings)?;
-    let writer_settings = WriterSettings {
-        flush_interval: settings.flush_interval(),
-        range_bytes: RANGE_BYTES,
-        eager_bytes: EAGER_BYTES,
-        state: shared.data_dir.join("drain.json"),
-        clock: app.clock.clone(),
-    };
-    let metrics = app.metrics.writer.clone();
-    let writer = Writer::open(
-        app.log.clone(),
-        app.clickhouse.clone(),
-        dead_letters,
-        writer_settings,
-        metrics,
-    )?;
-    Ok(writer.sharing(app.control.claims()))
 }
 
 fn dead_letters(shared: &Shared, settings: &Serve) -> anyhow::Result<DeadLetters> {

@@ -18,7 +18,7 @@ pub use self::assemblies::{AssembleError, Assemblies, AssemblyRequest, AssemblyS
 pub use self::lookups::{LookupError, Lookups};
 pub use self::parser::{Parser, ParserError, ParserRequest, run as run_parser};
 pub use self::store::{StoreError, SymbolStore};
-pub use self::symbolicator::{ReadableStack, Symbolicator};
+pub use self::symbolicator::{ReadableStack, Symbolicator, named_function};
 pub use self::unused_files::{SweepError, delete_unused_files};
 
 /// The maximum size of a chunk before compression.

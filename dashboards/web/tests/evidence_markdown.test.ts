@@ -157,7 +157,9 @@ describe('a span and a group of janks as Markdown', () => {
     expect(text).toContain('| Measure | 4.12.0 | 4.11.0 | Change |');
     expect(text).toContain('| p95 | 523 ms | 410 ms | +28 % |');
     // The period of the numbers, which is not the one that was asked for.
-    expect(text).toContain('/spans?project=shop&from=2026-11-20T00%3A00%3A00Z&to=2026-11-27T00%3A00%3A00Z&app_version=4.12.0');
+    expect(text).toContain(
+      '/spans?project=shop&from=2026-11-20T00%3A00%3A00Z&to=2026-11-27T00%3A00%3A00Z&app_version=4.12.0',
+    );
     expect(text).toContain('**Period:** 20 Nov 2026, 00:00 to 27 Nov 2026, 00:00 (UTC)');
     expect(text).toContain('4.11.0, at the same age: 6 Nov 2026, 00:00 to 13 Nov 2026, 00:00 (UTC)');
     expect(text).not.toContain('range=');

@@ -1,18 +1,26 @@
 import { describe, expect, it } from 'vitest';
-import { changeOf, endpointFault, fieldsOf, headersFault, ruleFaults } from '../src/opentelemetry/forward_form';
+import {
+  changeOf,
+  endpointFault,
+  fieldsOf,
+  headersFault,
+  ruleFaults,
+  type Forward,
+} from '../src/opentelemetry/forward_form';
 
-const saved = {
+const saved: Forward = {
   endpoint: 'https://collector.example.com',
   spans: [{ name: 'checkout*', min_duration_ms: 500, only_errors: true }],
   incidents: true,
+  compression: 'none',
   header_names: ['authorization'],
-  state: { delivered: 0, waiting: 0, waiting_bytes: 0, dropped: 0, refused: 0 },
+  state: { delivered: 0, waiting: 0, waiting_bytes: 0, dropped: 0, refused: 0, rejected: 0 },
 };
 
 describe('the form of what is forwarded', () => {
   it('saves what it shows, and keeps the headers', () => {
-    const { endpoint, spans, incidents } = saved;
-    expect(changeOf(fieldsOf(saved))).toEqual({ endpoint, spans, incidents, headers: undefined });
+    const { endpoint, spans, incidents, compression } = saved;
+    expect(changeOf(fieldsOf(saved))).toEqual({ endpoint, spans, incidents, compression, headers: undefined });
   });
 
   it('replaces or removes the headers', () => {

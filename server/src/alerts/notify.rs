@@ -42,7 +42,7 @@ pub use self::digest::{
 pub use self::digest_schedule::{last_day, schedule_digests};
 pub use self::mail::Mailer;
 pub use self::message::{IncidentMessage, Message, OutgoingMessage};
-pub use self::outbound::{Outbound, send};
+pub use self::outbound::{Outbound, quoted, respond, send, start_of, unsuccessful};
 pub use self::sending::Outcome;
 pub use self::settings::{ChannelSecret, ChannelSettings, InvalidChannel};
 

@@ -30,36 +30,45 @@ pub struct ForwardedIncident {
     pub evidence: Value,
 }
 
-/// Returns incidents as a request.
+/// The most incidents of a request. Each takes a few KiB.
+const REQUEST_INCIDENTS: usize = 100;
+
+/// Returns incidents as requests.
 #[must_use]
-pub fn encode_incidents(project: &str, incidents: &[ForwardedIncident]) -> Option<Piece> {
+pub fn encode_incidents(project: &str, incidents: &[ForwardedIncident]) -> Vec<Piece> {
     let mut resource = AttributeList::default();
     resource.text("service.name", "unjank");
     resource.text("service.version", env!("CARGO_PKG_VERSION"));
     resource.text("unjank.project", project);
-    let records = incidents.iter().map(record).collect();
+    let resource = Resource {
+        attributes: resource.into_inner(),
+        ..Resource::default()
+    };
+    let requests = incidents.chunks(REQUEST_INCIDENTS);
+    requests.map(|some| request(&resource, some)).collect()
+}
+
+fn request(resource: &Resource, incidents: &[ForwardedIncident]) -> Piece {
     let request = ExportLogsServiceRequest {
         resource_logs: vec![ResourceLogs {
-            resource: Some(Resource {
-                attributes: resource.into_inner(),
-                ..Resource::default()
-            }),
+            resource: Some(resource.clone()),
             scope_logs: vec![ScopeLogs {
                 scope: Some(InstrumentationScope {
                     name: "unjank.incidents".to_owned(),
                     ..InstrumentationScope::default()
                 }),
-                log_records: records,
+                log_records: incidents.iter().map(record).collect(),
                 ..ScopeLogs::default()
             }],
             ..ResourceLogs::default()
         }],
     };
-    (!incidents.is_empty()).then(|| Piece {
+    Piece {
         kind: Kind::Incidents,
         body: request.encode_to_vec(),
         events: incidents.len() as u64,
-    })
+        has_keys: false,
+    }
 }
 
 fn record(incident: &ForwardedIncident) -> LogRecord {

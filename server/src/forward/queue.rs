@@ -2,22 +2,22 @@
 //! arrives, and counts it. Never blocks, because batches pass it on their way to their receipt.
 
 use std::collections::{HashMap, VecDeque};
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::Serialize;
 use tokio::sync::Notify;
-use utoipa::ToSchema;
 
-use super::Piece;
+use super::told::{ForwardState, Loss};
+use super::{Kind, Piece, REQUEST_BYTES, REQUEST_EVENTS};
 use crate::clock::UnixTime;
-use crate::metrics::ForwardMetrics;
+use crate::metrics::{ForwardMetrics, ForwardOutcome};
 
 /// The most bytes that wait for the collector of one project.
 const PROJECT_BYTES: usize = 8 << 20;
+/// The most bytes of a batch for which nothing waits yet. No batch within the default limits has more, so an empty queue takes it whole.
+const FIRST_BATCH_BYTES: usize = 16 << 20;
 /// The most bytes that wait in all.
 const ALL_BYTES: usize = 32 << 20;
-/// The most bytes of a request, unless a single batch has more. Collectors accept at least 4 MiB by default.
-const REQUEST_BYTES: usize = 1 << 20;
 /// What a waiting piece takes besides its body.
 const PIECE_BYTES: usize = 128;
 
@@ -32,6 +32,17 @@ pub struct ForwardQueue {
 struct State {
     bytes: usize,
     projects: HashMap<Arc<str>, OfProject>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Open,
+    /// The server shuts down: the rest is sent.
+    Closing,
+    /// Nothing is sent any more.
+    Closed,
 }
 
 /// What waits for the collector of a project, and what became of the rest.
@@ -43,43 +54,40 @@ struct OfProject {
     /// Failed attempts since the last success.
     attempts: i64,
     due: UnixTime,
+    /// Whether the collector asked to wait until `due`.
+    is_asked: bool,
+    /// Whether the queue has dropped events since the last success.
+    is_dropping: bool,
     told: ForwardState,
 }
 
-/// What became of the events that this server should forward, since it started.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
-pub struct ForwardState {
-    /// Events that the collector has accepted.
-    pub delivered: u64,
-    /// Events that were dropped because the queue was full, or because the setting was removed.
-    pub dropped: u64,
-    /// Events that the collector refused for good.
-    pub refused: u64,
-    /// Events that wait.
-    pub waiting: u64,
-    pub waiting_bytes: u64,
-    /// Why the last attempt failed. Missing after a success.
-    pub error: Option<String>,
-    pub delivered_at: Option<UnixTime>,
-}
-
-/// A request to send.
+/// A request to send. If it is dropped before it is [settled](Self::settle), because the attempt panicked or was cancelled, the project
+/// goes on with its next request.
 #[derive(Debug)]
 pub struct Work {
     pub project: Arc<str>,
     pub piece: Piece,
     /// Failed attempts before this one.
     pub attempts: i64,
+    /// The bytes that count as waiting.
+    bytes: usize,
+    queue: Arc<ForwardQueue>,
+    result: Result,
 }
 
 /// The result of an attempt.
 #[derive(Debug)]
 pub enum Result {
+    /// Without the rejected events, and with the collector's message about them.
     Delivered {
         at: UnixTime,
+        rejected: u64,
+        message: Option<String>,
     },
     Later {
         at: UnixTime,
+        /// Whether the collector asked to wait until then.
+        is_asked: bool,
         error: String,
     },
     Refused {
@@ -87,6 +95,27 @@ pub enum Result {
     },
     /// The project forwards nothing any more.
     Removed,
+    /// The attempt ended without a result.
+    Abandoned,
+}
+
+impl Work {
+    /// Notes the result of the attempt.
+    pub fn settle(mut self, result: Result) {
+        self.result = result;
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let piece = Piece {
+            body: mem::take(&mut self.piece.body),
+            ..self.piece
+        };
+        let result = mem::replace(&mut self.result, Result::Abandoned);
+        self.queue
+            .settle((&self.project, self.bytes), piece, result);
+    }
 }
 
 impl ForwardQueue {
@@ -103,24 +132,44 @@ impl ForwardQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds events, or drops them if the queue is full.
-    pub fn offer(&self, project: &Arc<str>, piece: Piece) {
+    /// Adds the events of a batch. Drops those for which the queue has no room.
+    pub fn offer(&self, project: &Arc<str>, pieces: Vec<Piece>) {
         let mut state = self.lock();
-        let bytes = piece.body.len() + PIECE_BYTES;
-        let all = state.bytes + bytes;
-        let own = state.projects.entry(Arc::clone(project)).or_default();
-        if all > ALL_BYTES || own.bytes + bytes > PROJECT_BYTES {
-            own.told.dropped += piece.events;
-            self.metrics
-                .count(piece.kind.name(), "dropped", piece.events);
-            return;
+        let State {
+            bytes: all,
+            projects,
+            phase,
+        } = &mut *state;
+        let own = projects.entry(Arc::clone(project)).or_default();
+        let most = if own.bytes == 0 {
+            FIRST_BATCH_BYTES
+        } else {
+            PROJECT_BYTES
+        };
+        let mut dropped = 0;
+        for piece in pieces {
+            let bytes = held(&piece);
+            let is_full = *all + bytes > ALL_BYTES || own.bytes + bytes > most;
+            if is_full || *phase == Phase::Closed {
+                let outcome = match phase {
+                    Phase::Closed => ForwardOutcome::Shutdown,
+                    Phase::Open | Phase::Closing => ForwardOutcome::QueueFull,
+                };
+                dropped += piece.events;
+                self.count(own, piece.kind, (outcome, piece.events));
+                continue;
+            }
+            own.bytes += bytes;
+            *all += bytes;
+            own.told.waiting += piece.events;
+            own.waiting.push_back(piece);
         }
-        own.bytes += bytes;
-        own.told.waiting += piece.events;
-        own.waiting.push_back(piece);
-        state.bytes = all;
+        let is_first = dropped > 0 && !mem::replace(&mut own.is_dropping, true);
         self.measure(&state);
         drop(state);
+        if is_first {
+            tracing::warn!(%project, events = dropped, "events were not forwarded: too many wait for the collector; the metrics count further ones");
+        }
         self.arrived.notify_one();
     }
 
@@ -129,82 +178,146 @@ impl ForwardQueue {
         self.arrived.notified().await;
     }
 
-    /// Takes a request for a collector that can take one now. Its bytes count as waiting until it is [settled](Self::settle).
-    pub fn take(&self, now: UnixTime) -> Option<Work> {
+    /// Takes a request for a collector that can take one now. Its bytes count as waiting until the attempt ends.
+    pub fn take(self: &Arc<Self>, now: UnixTime) -> Option<Work> {
         let mut state = self.lock();
-        let ready = state
-            .projects
-            .iter_mut()
-            .filter(|(_, own)| !own.is_in_flight && !own.waiting.is_empty() && own.due <= now);
+        let ready = state.projects.iter_mut();
+        let ready = ready.filter(|(_, own)| own.can_send() && own.due <= now);
         let (project, own) = ready.min_by_key(|(_, own)| own.due)?;
-        let project = Arc::clone(project);
         let mut piece = own.waiting.pop_front()?;
+        let mut bytes = held(&piece);
         (own.is_in_flight, own.due) = (true, now);
-        let (attempts, mut freed) = (own.attempts, 0);
-        while let Some(next) = own.waiting.front() {
-            let fits = piece.body.len() + next.body.len() <= REQUEST_BYTES;
-            if next.kind != piece.kind || !fits {
-                break;
-            }
-            if let Some(next) = own.waiting.pop_front() {
-                piece.body.extend_from_slice(&next.body);
-                piece.events += next.events;
-                freed += PIECE_BYTES;
-            }
+        // A request is repeated as it was, so that a collector can tell that it has the events already.
+        while let Some(next) = own.waiting.front()
+            && own.attempts == 0
+            && next.joins(&piece)
+            && let Some(next) = own.waiting.pop_front()
+        {
+            bytes += held(&next);
+            piece.body.extend_from_slice(&next.body);
+            piece.events += next.events;
+            piece.has_keys |= next.has_keys;
         }
-        own.bytes -= freed;
-        state.bytes -= freed;
         Some(Work {
-            project,
+            project: Arc::clone(project),
             piece,
-            attempts,
+            attempts: own.attempts,
+            bytes,
+            queue: Arc::clone(self),
+            result: Result::Abandoned,
         })
     }
 
-    /// Whether something waits for its time.
+    /// Whether something waits.
     #[must_use]
     pub fn has_waiting(&self) -> bool {
         self.lock().bytes > 0
     }
 
-    /// Notes the result of an attempt.
-    pub fn settle(&self, Work { project, piece, .. }: Work, result: Result) {
+    /// Whether a request can be sent until then, besides those in flight.
+    #[must_use]
+    pub fn has_due(&self, until: UnixTime) -> bool {
+        let state = self.lock();
+        let mut all = state.projects.values();
+        all.any(|own| own.can_send() && own.due <= until)
+    }
+
+    /// Lets everything that waits be sent at once, except where a collector asked to wait.
+    pub fn begin_to_close(&self, now: UnixTime) {
         let mut state = self.lock();
-        let Some(own) = state.projects.get_mut(&project) else {
+        state.phase = Phase::Closing;
+        for own in state.projects.values_mut().filter(|own| !own.is_asked) {
+            own.due = now;
+        }
+    }
+
+    /// Counts what still waits as lost, and returns it. Takes no more events.
+    pub fn close(&self) -> Vec<Loss> {
+        let mut state = self.lock();
+        state.phase = Phase::Closed;
+        let mut losses = Vec::new();
+        let State {
+            bytes: all,
+            projects,
+            ..
+        } = &mut *state;
+        for (project, own) in projects {
+            for (kind, events) in own.counted() {
+                losses.push(Loss {
+                    project: Arc::clone(project),
+                    kind,
+                    events,
+                    error: own.told.error.clone(),
+                });
+                self.count(own, kind, (ForwardOutcome::Shutdown, events));
+                own.told.waiting -= events;
+            }
+            own.waiting.clear();
+            *all -= mem::take(&mut own.bytes);
+        }
+        self.measure(&state);
+        losses
+    }
+
+    fn settle(&self, (project, bytes): (&str, usize), piece: Piece, result: Result) {
+        let mut state = self.lock();
+        let State {
+            bytes: all,
+            projects,
+            phase,
+        } = &mut *state;
+        let Some(own) = projects.get_mut(project) else {
             return;
         };
         own.is_in_flight = false;
-        let (kind, events) = (piece.kind.name(), piece.events);
-        let outcome = match result {
-            Result::Delivered { at } => {
-                own.told.delivered += events;
-                (own.told.error, own.told.delivered_at) = (None, Some(at));
-                "delivered"
+        own.bytes -= bytes;
+        *all -= bytes;
+        let events = piece.events;
+        let (outcome, others) = match result {
+            Result::Delivered {
+                at,
+                rejected,
+                message,
+            } => {
+                own.told.error = None;
+                own.told.delivered_at = Some(at);
+                own.told.message = message.or(own.told.message.take());
+                own.is_dropping = false;
+                (ForwardOutcome::Delivered, rejected.min(events))
             }
             Result::Refused { error } => {
-                own.told.refused += events;
                 own.told.error = Some(error);
-                "refused"
+                (ForwardOutcome::Refused, 0)
             }
-            Result::Removed => {
-                own.told.dropped += events;
-                "dropped"
-            }
-            Result::Later { at, error } => {
-                own.attempts += 1;
-                own.due = at;
+            Result::Removed => (ForwardOutcome::Removed, 0),
+            Result::Later {
+                at,
+                is_asked,
+                error,
+            } => {
                 own.told.error = Some(error);
-                own.waiting.push_front(piece);
+                *all += own.give_back(piece, at, is_asked);
                 return;
             }
+            Result::Abandoned if *phase != Phase::Open => {
+                *all += own.give_back(piece, UnixTime::MAX, true);
+                return;
+            }
+            Result::Abandoned => {
+                own.told.error = Some("the attempt failed in the server: see its log".to_owned());
+                (ForwardOutcome::Failed, 0)
+            }
         };
-        self.metrics.count(kind, outcome, events);
-        let freed = piece.body.len() + PIECE_BYTES;
-        own.attempts = 0;
+        (own.attempts, own.is_asked) = (0, false);
         own.told.waiting -= events;
-        own.bytes -= freed;
-        state.bytes -= freed;
+        self.count(own, piece.kind, (outcome, events - others));
+        self.count(own, piece.kind, (ForwardOutcome::Rejected, others));
         self.measure(&state);
+    }
+
+    fn count(&self, own: &mut OfProject, kind: Kind, (outcome, events): (ForwardOutcome, u64)) {
+        own.told.count(outcome, events);
+        self.metrics.count(kind.name(), outcome, events);
     }
 
     /// Returns what became of the events of a project.
@@ -224,5 +337,150 @@ impl ForwardQueue {
         self.metrics
             .waiting_bytes
             .set(i64::try_from(state.bytes).unwrap_or(i64::MAX));
+    }
+}
+
+/// What a piece counts for while it waits.
+fn held(piece: &Piece) -> usize {
+    piece.body.len() + PIECE_BYTES
+}
+
+impl Piece {
+    /// Whether it can be part of the same request.
+    fn joins(&self, first: &Self) -> bool {
+        self.kind == first.kind
+            && self.body.len() + first.body.len() <= REQUEST_BYTES
+            && self.events + first.events <= REQUEST_EVENTS
+    }
+}
+
+impl OfProject {
+    fn can_send(&self) -> bool {
+        !self.is_in_flight && !self.waiting.is_empty()
+    }
+
+    /// The events that wait, by kind.
+    fn counted(&self) -> Vec<(Kind, u64)> {
+        let counted = [Kind::Spans, Kind::Incidents].map(|kind| {
+            let own = self.waiting.iter().filter(|piece| piece.kind == kind);
+            (kind, own.map(|piece| piece.events).sum())
+        });
+        let some = counted.into_iter().filter(|(_, events)| *events > 0);
+        some.collect()
+    }
+
+    /// Puts a request back to be sent first. Returns its bytes.
+    fn give_back(&mut self, piece: Piece, due: UnixTime, is_asked: bool) -> usize {
+        let bytes = held(&piece);
+        self.attempts += 1;
+        (self.due, self.is_asked) = (due, is_asked);
+        self.bytes += bytes;
+        self.waiting.push_front(piece);
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Metrics;
+
+    const NOW: UnixTime = UnixTime::from_secs(1_000);
+
+    fn queue() -> Arc<ForwardQueue> {
+        Arc::new(ForwardQueue::new(Metrics::new().forward))
+    }
+
+    fn spans(bytes: usize, events: u64) -> Piece {
+        Piece {
+            kind: Kind::Spans,
+            body: vec![0; bytes],
+            events,
+            has_keys: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panicking_attempt_costs_its_own_request_only() {
+        let queue = queue();
+        queue.offer(&"shop".into(), vec![spans(REQUEST_BYTES, 3), spans(10, 2)]);
+        let work = queue.take(NOW).unwrap();
+        assert!(queue.take(NOW).is_none(), "one request at a time");
+        let mut attempts = tokio::task::JoinSet::new();
+        attempts.spawn(async move {
+            let work = work;
+            panic!("with {}", work.project)
+        });
+        assert!(attempts.join_next().await.unwrap().is_err());
+        let state = queue.state("shop");
+        assert_eq!((state.dropped, state.waiting), (3, 2));
+        assert!(state.error.unwrap().contains("failed in the server"));
+        queue.take(NOW).unwrap().settle(Result::Delivered {
+            at: NOW,
+            rejected: 0,
+            message: None,
+        });
+        let state = queue.state("shop");
+        assert_eq!((state.delivered, state.waiting_bytes), (2, 0));
+        assert!(!queue.has_waiting());
+    }
+
+    #[test]
+    fn an_attempt_that_is_cancelled_by_the_shutdown_is_lost_with_the_rest() {
+        let queue = queue();
+        queue.offer(&"shop".into(), vec![spans(REQUEST_BYTES, 3), spans(10, 2)]);
+        let work = queue.take(NOW).unwrap();
+        queue.begin_to_close(NOW);
+        drop(work);
+        assert!(queue.take(NOW).is_none() && !queue.has_due(NOW));
+        let losses = queue.close();
+        assert_eq!((losses.len(), losses[0].events), (1, 5));
+        queue.offer(&"shop".into(), vec![spans(10, 1)]);
+        let state = queue.state("shop");
+        assert_eq!(
+            (state.dropped, state.waiting, state.waiting_bytes),
+            (6, 0, 0)
+        );
+    }
+
+    #[test]
+    fn a_first_batch_may_be_larger_than_what_waits_otherwise_and_all_have_a_bound() {
+        let queue = queue();
+        let batch = |pieces| vec![spans(REQUEST_BYTES, 1); pieces];
+        let waiting = |project: &str| queue.state(project).waiting;
+        queue.offer(&"a".into(), batch(20));
+        assert_eq!(waiting("a"), 15);
+        queue.offer(&"b".into(), batch(4));
+        queue.offer(&"b".into(), batch(10));
+        assert_eq!(waiting("b"), 7);
+        queue.offer(&"c".into(), batch(20));
+        assert_eq!(waiting("c"), 9);
+        assert_eq!(queue.state("c").dropped, 11);
+    }
+
+    #[test]
+    fn a_request_has_a_most_number_of_events_and_is_repeated_as_it_was() {
+        let queue = queue();
+        let offer = |events| queue.offer(&"shop".into(), vec![spans(1, events)]);
+        offer(REQUEST_EVENTS - 1);
+        offer(1);
+        offer(1);
+        let work = queue.take(NOW).unwrap();
+        assert_eq!(work.piece.events, REQUEST_EVENTS);
+        let later = |work: Work| {
+            work.settle(Result::Later {
+                at: NOW,
+                is_asked: false,
+                error: "busy".to_owned(),
+            });
+        };
+        later(work);
+        assert_eq!(queue.take(NOW).unwrap().piece.events, REQUEST_EVENTS);
+        // That attempt was given up, so the next request is the first attempt for the rest.
+        let work = queue.take(NOW).unwrap();
+        assert_eq!((work.piece.events, work.attempts), (1, 0));
+        later(work);
+        offer(5);
+        assert_eq!(queue.take(NOW).unwrap().piece.events, 1);
     }
 }

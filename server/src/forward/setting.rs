@@ -33,6 +33,17 @@ pub struct ForwardDocument {
     pub spans: Vec<SpanRule>,
     /// Whether the beginnings and ends of incidents are forwarded, as log records.
     pub incidents: bool,
+    pub compression: Compression,
+}
+
+/// How requests to the collector are compressed, as in `OTEL_EXPORTER_OTLP_COMPRESSION`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = ForwardCompression)]
+pub enum Compression {
+    #[default]
+    Gzip,
+    None,
 }
 
 /// Selects spans. All conditions must hold.

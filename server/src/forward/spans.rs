@@ -1,6 +1,9 @@
 //! Spans as a request of OTLP: the reverse of `otlp::spans`, `otlp::attributes` and `otlp::resource`. Spans are encoded after their texts are
 //! scrubbed.
 
+use std::cell::LazyCell;
+use std::mem;
+
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
 use opentelemetry_proto::tonic::resource::v1::Resource as OtlpResource;
@@ -12,7 +15,8 @@ use unjank_protocol::{Batch, Network, Resource, Span, SpanKind, SpanStatus, Time
 use uuid::Uuid;
 
 use super::attributes::AttributeList;
-use super::{Forward, Kind, Piece};
+use super::functions::{CLASS, FILE, FUNCTION, is_key};
+use super::{Forward, Kind, Piece, REQUEST_BYTES, REQUEST_EVENTS};
 
 /// The project that forwarded a span. A span that has it is not forwarded again, so that collectors that forward to each other end.
 const PROJECT: &str = "unjank.project";
@@ -26,44 +30,91 @@ const FIELDS: [&str; 5] = [
     "otel.scope.version",
 ];
 
+/// What a span takes in a request besides its own bytes: the lengths of the messages around it.
+const AROUND_SPAN: usize = 32;
+
 impl Forward {
-    /// Returns the spans that match the setting as a request, or `None` if none does.
+    /// Returns the spans that match the setting, as requests.
     #[must_use]
-    pub fn spans(&self, project: &str, batches: &[Batch<'_>]) -> Option<Piece> {
-        let mut request = ExportTraceServiceRequest::default();
-        let mut events = 0;
+    pub fn spans(&self, project: &str, batches: &[Batch<'_>]) -> Vec<Piece> {
+        let mut requests = Requests::default();
         for batch in batches {
             let chosen = batch.spans.iter();
             let chosen =
                 chosen.filter(|span| self.matches(span) && attribute(span, PROJECT).is_empty());
-            let mut scopes: Vec<ScopeSpans> = Vec::new();
+            let resource = LazyCell::new(|| resource(project, &batch.resource));
+            requests.is_new_resource = true;
             for span in chosen {
-                events += 1;
-                let scope = scope(span);
-                let spans = encode(span, batch);
-                // Only the last one is compared: a request may have a scope for each of its spans.
-                match scopes.last_mut() {
-                    Some(last) if last.scope.as_ref() == Some(&scope) => last.spans.push(spans),
-                    _ => scopes.push(ScopeSpans {
-                        scope: Some(scope),
-                        spans: vec![spans],
-                        ..ScopeSpans::default()
-                    }),
-                }
+                requests.add(&resource, scope(span), encode(span, batch));
+                requests.has_keys |= is_key(&span.code.function);
             }
-            if !scopes.is_empty() {
-                request.resource_spans.push(ResourceSpans {
-                    resource: Some(resource(project, &batch.resource)),
-                    scope_spans: scopes,
-                    ..ResourceSpans::default()
+        }
+        requests.cut();
+        requests.done
+    }
+}
+
+/// Puts spans into requests of a bounded size.
+#[derive(Default)]
+struct Requests {
+    done: Vec<Piece>,
+    open: Vec<ResourceSpans>,
+    bytes: usize,
+    events: u64,
+    /// Whether the next span has another resource than the one before.
+    is_new_resource: bool,
+    has_keys: bool,
+}
+
+impl Requests {
+    fn add(&mut self, resource: &OtlpResource, scope: InstrumentationScope, span: OtlpSpan) {
+        let around = resource.encoded_len() + scope.encoded_len() + AROUND_SPAN;
+        let bytes = span.encoded_len() + AROUND_SPAN;
+        let is_full = self.bytes + around + bytes > REQUEST_BYTES || self.events == REQUEST_EVENTS;
+        if is_full {
+            self.cut();
+        }
+        if mem::take(&mut self.is_new_resource) || self.open.is_empty() {
+            self.open.push(ResourceSpans {
+                resource: Some(resource.clone()),
+                ..ResourceSpans::default()
+            });
+            self.bytes += around;
+        }
+        let Some(last) = self.open.last_mut() else {
+            return;
+        };
+        let scopes = &mut last.scope_spans;
+        // Only the last one is compared: a request may have a scope for each of its spans.
+        match scopes.last_mut() {
+            Some(last) if last.scope.as_ref() == Some(&scope) => last.spans.push(span),
+            _ => {
+                self.bytes += scope.encoded_len() + AROUND_SPAN;
+                scopes.push(ScopeSpans {
+                    scope: Some(scope),
+                    spans: vec![span],
+                    ..ScopeSpans::default()
                 });
             }
         }
-        (events > 0).then(|| Piece {
-            kind: Kind::Spans,
-            body: request.encode_to_vec(),
-            events,
-        })
+        self.bytes += bytes;
+        self.events += 1;
+    }
+
+    /// Ends the open request.
+    fn cut(&mut self) {
+        let resource_spans = mem::take(&mut self.open);
+        let events = mem::take(&mut self.events);
+        let has_keys = mem::take(&mut self.has_keys);
+        self.bytes = 0;
+        if events > 0 {
+            self.done.push(Piece {
+                kind: Kind::Spans,
+                body: ExportTraceServiceRequest { resource_spans }.encode_to_vec(),
+                events,
+                has_keys,
+            });
+        }
     }
 }
 
@@ -165,9 +216,9 @@ fn attributes(span: &Span<'_>, batch: &Batch<'_>) -> AttributeList {
     let (connection, generation) = network(span.network);
     list.text("network.connection.type", connection);
     list.text("network.connection.subtype", generation);
-    list.text("code.namespace", &span.code.class);
-    list.text("code.function.name", &span.code.function);
-    list.text("code.file.path", &span.code.file);
+    list.text(CLASS, &span.code.class);
+    list.text(FUNCTION, &span.code.function);
+    list.text(FILE, &span.code.file);
     if span.code.line > 0 {
         list.number("code.line.number", span.code.line.into());
     }

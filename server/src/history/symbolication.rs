@@ -11,7 +11,7 @@ use crate::metrics::StackOutcome;
 use crate::recent::ArrivedStack;
 use crate::stacks::{RuleSet, SymbolNeed, function_key};
 use crate::store::{Failure, FunctionName, StoredStack, SymbolicatedStack};
-use crate::symbols::ReadableStack;
+use crate::symbols::{ReadableStack, named_function};
 
 /// The number of stacks that are symbolicated at once.
 pub(super) const PIECE: u32 = 500;
@@ -147,16 +147,13 @@ fn function_name(stack: &StoredStack, row: &SymbolicatedStack<'_>) -> Option<Fun
         return None;
     };
     let key = function_key(reported).filter(|_| reported.line == 0)?;
-    // R8 may have given several functions one name. Then the name lists all of them.
-    let mut functions: Vec<&str> = row.frames.iter().map(|frame| &*frame.function).collect();
-    functions.dedup();
-    let named = row.frames.first().cloned().unwrap_or_default();
+    let named = named_function(row.frames).unwrap_or_default();
     Some(FunctionName {
         key,
         stack_hash: stack.hash,
         symbolicated_at: row.symbolicated_at,
         class: named.class.to_string(),
-        function: functions.join(" or "),
+        function: named.function.to_string(),
         file: named.file.to_string(),
     })
 }

@@ -16,7 +16,8 @@ use super::problem::Problem;
 use super::roles::Admin;
 use crate::app::App;
 use crate::forward::{
-    Forward, ForwardDocument, ForwardError, ForwardState, Kind, SpanRule, secret_context,
+    Compression, Forward, ForwardDocument, ForwardError, ForwardState, Kind, SpanRule,
+    secret_context,
 };
 use crate::store::control::{ControlError, SavedForward};
 
@@ -37,6 +38,7 @@ pub(super) struct ForwardBody {
     endpoint: String,
     spans: Vec<SpanRule>,
     incidents: bool,
+    compression: Compression,
     /// The names of the headers that requests to the collector have.
     header_names: Vec<String>,
     /// The numbers of this server.
@@ -58,11 +60,13 @@ pub(super) async fn read(
         endpoint,
         spans,
         incidents,
+        compression,
     } = saved.document;
     Ok(Json(ForwardBody {
         endpoint,
         spans,
         incidents,
+        compression,
         header_names: saved.header_names,
         state: app.intake.forward.state(&member.project),
     }))
@@ -85,6 +89,9 @@ pub(super) struct Change {
     /// Whether the beginnings and ends of incidents are forwarded, as log records.
     #[serde(default)]
     incidents: bool,
+    /// How the requests are compressed. `gzip` by default.
+    #[serde(default)]
+    compression: Compression,
     /// Headers of the requests, such as `authorization`: at most 10. Stored encrypted. Missing: the saved ones stay.
     headers: Option<BTreeMap<String, String>>,
 }
@@ -109,6 +116,7 @@ pub(super) async fn save(
         endpoint: change.endpoint.trim().to_owned(),
         spans: change.spans,
         incidents: change.incidents,
+        compression: change.compression,
     };
     let headers = match change.headers {
         Some(headers) => headers,

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::alerts::notify::{
     Mailer, Notifier, Outbound, announce_incidents, deliver, schedule_digests,
 };
+use crate::app::App;
 use crate::clock::Clock;
 use crate::config::Serve;
 use crate::control::{Access, InstanceSecret};
@@ -17,6 +18,7 @@ use crate::metrics::NotificationMetrics;
 use crate::secret::Secret;
 use crate::store::ClickHouse;
 use crate::store::control::Control;
+use crate::symbols::Symbolicator;
 use crate::task::Tasks;
 
 /// The inputs of the notifier besides its settings.
@@ -51,7 +53,6 @@ pub(super) fn open(settings: &Serve, inputs: NotifierInputs) -> anyhow::Result<N
 }
 
 pub(super) fn start(notifier: &Arc<Notifier>, tasks: &Tasks) {
-    start_forwarding(notifier, tasks);
     let own = || (Arc::clone(notifier), tasks.shutdown());
     let (notifier, shutdown) = own();
     tasks.spawn(
@@ -64,13 +65,19 @@ pub(super) fn start(notifier: &Arc<Notifier>, tasks: &Tasks) {
     tasks.spawn("digests", schedule_digests(notifier, shutdown));
 }
 
-fn start_forwarding(notifier: &Notifier, tasks: &Tasks) {
+/// `patience` is that of the shutdown.
+pub(super) fn start_forwarding(app: &App, tasks: &Tasks, patience: Duration) {
+    let notifier = &app.notifier;
     let forwarder = Forwarder {
         queue: Arc::clone(&notifier.forward),
         access: Arc::clone(&notifier.access),
         outbound: notifier.outbound.clone(),
         clock: notifier.clock.clone(),
+        symbolicator: Arc::new(Symbolicator {
+            lookups: app.symbols.lookups(),
+        }),
+        naming: Arc::default(),
     };
     // If it fails, nothing is forwarded any more, but all events are stored.
-    tasks.spawn_optional("forwarding", forwarder.run(tasks.shutdown()));
+    tasks.spawn_optional("forwarding", forwarder.run(tasks.shutdown(), patience));
 }

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use unjank_protocol::Frame;
+use unjank_protocol::{Frame, Text};
 use unjank_symbols::{JavaFrame, Location, LookupFile, LookupKind, Origin, SymbolId};
 
 use super::alternatives::one_of;
@@ -30,6 +30,17 @@ pub struct ReadableStack {
     pub missing: Vec<String>,
     /// Those whose file has none of the frames, so that it belongs to another build.
     pub mismatched: Vec<String>,
+}
+
+/// Returns the function of a readable stack that had one reported frame, or `None` if symbols added nothing.
+#[must_use]
+pub fn named_function(frames: &[Frame<'static>]) -> Option<Frame<'static>> {
+    // R8 may have given several functions one name. Then the name lists all of them.
+    let mut functions: Vec<&str> = frames.iter().map(|frame| &*frame.function).collect();
+    functions.dedup();
+    let function = Text::from(functions.join(" or "));
+    let first = frames.first()?.clone();
+    Some(Frame { function, ..first })
 }
 
 pub struct Symbolicator {

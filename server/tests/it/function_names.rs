@@ -10,7 +10,7 @@ const PERIOD: &str = "from=2026-11-20T00:00:00Z&to=2026-11-21T00:00:00Z";
 const NAMES: &str = "SELECT class, function, file, name FROM function_names FINAL ORDER BY name";
 
 /// Spans of two functions of a build, and one with a name of its own. A tracer names spans after functions in several ways.
-fn traced(map_id: &str) -> Value {
+pub(crate) fn traced(map_id: &str) -> Value {
     let of = |name: &str, class: &str, function: &str, duration_us: u64| {
         let mut span = span();
         span["name"] = json!(name);

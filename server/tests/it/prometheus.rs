@@ -1,4 +1,4 @@
-//! The Prometheus alerts use metrics that the server exports, and their annotations instruct the operator.
+//! The Prometheus alerts and dashboards use metrics that the server exports, and their annotations instruct the operator.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,6 +6,7 @@ use std::fs;
 use regex::Regex;
 use serde_json::json;
 
+use crate::grafana::board::{Board, boards_of_metrics};
 use crate::server::{Server, spans};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../dashboards/prometheus/");
@@ -50,7 +51,7 @@ fn every_alert_has_a_severity_annotations_and_a_test() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn alerts_use_only_metrics_that_the_server_exports() {
+async fn alerts_and_dashboards_use_only_metrics_that_the_server_exports() {
     let server = Server::start().await;
     server.send(&spans(1)).await;
     server.drained().await;
@@ -61,7 +62,10 @@ async fn alerts_use_only_metrics_that_the_server_exports() {
         .filter_map(|line| line.split(['{', ' ']).next())
         .collect();
     let named = Regex::new(r"\b(?:unjank|process)_\w+").unwrap();
-    for (name, text) in alerts() {
+    let boards = boards_of_metrics();
+    let panels = boards.iter().flat_map(Board::expressions);
+    let panels = panels.map(|(title, expression)| (title.to_owned(), expression.to_owned()));
+    for (name, text) in alerts().into_iter().chain(panels) {
         let expression = text.split("labels:").next().unwrap();
         let mut used = named.find_iter(expression).peekable();
         assert!(

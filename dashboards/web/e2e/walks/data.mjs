@@ -193,6 +193,7 @@ async function an_install_is_erased_and_has_a_receipt(reader) {
   await page.getByLabel('Install id').fill(GONE);
   await erase.click();
   await page.getByText('You cannot undo this.').first().waitFor();
+  await page.getByRole('dialog').getByText('forwarded to another collector').waitFor();
   await reader.look('erase-install');
   await page.getByRole('dialog').getByRole('button', { name: 'Erase permanently' }).click();
   const row = page.getByRole('row', { name: new RegExp(GONE) });
@@ -324,6 +325,7 @@ async function a_whole_project_is_erased(reader, { kioskKey }) {
   await page.getByLabel(`Type ${KIOSK} to confirm`).fill(PROJECT);
   check(await act.isDisabled(), 'it does not ask for the id');
   await page.getByLabel(`Type ${KIOSK} to confirm`).fill(KIOSK);
+  await page.getByRole('dialog').getByText('forwarded to another collector').waitFor();
   await reader.look('erase-project');
   await act.click();
   await page.getByRole('heading', { name: 'Projects', exact: true }).waitFor();

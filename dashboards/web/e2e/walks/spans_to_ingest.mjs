@@ -213,6 +213,7 @@ async function what_is_forwarded_is_chosen_and_counted(reader) {
   await form.getByLabel('Span name').fill('checkout*');
   await form.getByLabel('At least (ms)').fill('500');
   await form.getByLabel('Incidents, when they begin').check();
+  await form.getByLabel('Compression').selectOption('None');
   await form.getByRole('button', { name: 'Save' }).click();
   await form.getByText('not a public address').waitFor();
   await reader.look('forward-fault');
@@ -221,10 +222,11 @@ async function what_is_forwarded_is_chosen_and_counted(reader) {
   await page.getByText(/^Saved\./).waitFor();
   await form.getByText('Saved: authorization').waitFor();
   check((await form.getByLabel('Headers', { exact: true }).inputValue()) === '', 'the headers are still shown');
-  await form.getByText('Dropped').waitFor();
+  for (const outcome of ['Dropped', 'Rejected']) await form.getByText(outcome).waitFor();
   await reader.look('forward');
   await page.reload();
   check((await form.getByLabel('At least (ms)').inputValue()) === '500', 'the rule is gone');
+  check((await form.getByLabel('Compression').inputValue()) === 'none', 'the compression is gone');
   await address.fill('');
   await form.getByRole('button', { name: 'Save' }).click();
   await page.getByText(/^Saved\./).waitFor();

@@ -19,18 +19,19 @@ export interface ForwardFields {
   endpoint: string;
   rules: SpanRuleFields[];
   incidents: boolean;
+  compression: Forward['compression'];
   /** `name: value`, one per line. Empty: the saved headers stay. */
   headers: string;
   removesHeaders: boolean;
 }
 
-export function fieldsOf({ endpoint, spans, incidents }: Forward): ForwardFields {
+export function fieldsOf({ endpoint, spans, incidents, compression }: Forward): ForwardFields {
   const rules = spans.map((rule) => ({
     name: rule.name,
     least: rule.min_duration_ms ? String(rule.min_duration_ms) : '',
     onlyErrors: rule.only_errors ?? false,
   }));
-  return { endpoint, rules, incidents, headers: '', removesHeaders: false };
+  return { endpoint, rules, incidents, compression, headers: '', removesHeaders: false };
 }
 
 /** The document that is saved. Rules without a name are left out. */
@@ -45,6 +46,7 @@ export function changeOf(fields: ForwardFields): Change {
       only_errors: onlyErrors,
     })),
     incidents: fields.incidents,
+    compression: fields.compression,
     headers: fields.removesHeaders ? {} : (headers ?? undefined),
   };
 }

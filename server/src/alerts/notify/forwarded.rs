@@ -23,8 +23,9 @@ impl Notifier {
                 }
             }
         }
-        if let Some(piece) = encode_incidents(project, &incidents) {
-            self.forward.offer(&project.into(), piece);
+        let pieces = encode_incidents(project, &incidents);
+        if !pieces.is_empty() {
+            self.forward.offer(&project.into(), pieces);
         }
     }
 

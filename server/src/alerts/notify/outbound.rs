@@ -113,10 +113,22 @@ impl Outbound {
 
 /// Sends a request and returns the outcome.
 pub async fn send(request: RequestBuilder) -> Outcome {
-    match request.send().await {
-        Ok(response) => answered(response).await,
-        Err(error) => failed(&error),
+    let mut response = match respond(request).await {
+        Ok(response) => response,
+        Err(outcome) => return outcome,
+    };
+    let status = response.status().as_u16();
+    if (200..300).contains(&status) {
+        return Outcome::Delivered;
     }
+    let body = start_of(&mut response, MOST_READ).await;
+    let is_retryable = matches!(status, 408 | 425 | 429 | 500..);
+    unsuccessful(&response, &String::from_utf8_lossy(&body), is_retryable)
+}
+
+/// Sends a request and returns the head of the response, or the outcome if there is none.
+pub async fn respond(request: RequestBuilder) -> Result<Response, Outcome> {
+    request.send().await.map_err(|error| failed(&error))
 }
 
 fn failed(error: &reqwest::Error) -> Outcome {
@@ -136,51 +148,48 @@ fn failed(error: &reqwest::Error) -> Outcome {
     Outcome::later(format!("the receiver cannot be reached: {text}"))
 }
 
-async fn answered(mut response: Response) -> Outcome {
+/// Returns the outcome of a request with a response that is no success. Quotes the start of `said`.
+pub fn unsuccessful(response: &Response, said: &str, is_retryable: bool) -> Outcome {
     let status = response.status().as_u16();
-    if (200..300).contains(&status) {
-        return Outcome::Delivered;
-    }
     if (300..400).contains(&status) {
         return Outcome::Never(format!(
             "the receiver responded with {status}, a redirect: use the URL that it leads to"
         ));
     }
-    let wait = response
-        .headers()
-        .get("retry-after")
-        .and_then(|value| Wait::parse(value.to_str().ok()?));
-    let error = format!(
-        "the receiver responded with {status}{}",
-        quoted(&mut response).await
-    );
-    if matches!(status, 408 | 425 | 429 | 500..) {
-        Outcome::Later {
-            error,
-            retry_after: wait,
-        }
-    } else {
-        Outcome::Never(error)
+    let error = match quoted(said).as_str() {
+        "" => format!("the receiver responded with {status}"),
+        line => format!("the receiver responded with {status}: {line}"),
+    };
+    if !is_retryable {
+        return Outcome::Never(error);
+    }
+    let wait = response.headers().get("retry-after");
+    Outcome::Later {
+        error,
+        retry_after: wait.and_then(|value| Wait::parse(value.to_str().ok()?)),
     }
 }
 
-/// Returns the start of a response body as one line.
-async fn quoted(response: &mut Response) -> String {
+/// Reads the start of a response body.
+pub async fn start_of(response: &mut Response, most: usize) -> Vec<u8> {
     let mut read = Vec::new();
-    while read.len() < MOST_READ {
+    while read.len() < most {
         match response.chunk().await {
             Ok(Some(chunk)) => read.extend_from_slice(&chunk),
             _ => break,
         }
     }
-    let text = String::from_utf8_lossy(&read);
+    read.truncate(most);
+    read
+}
+
+/// Returns the start of a receiver's text as one line.
+#[must_use]
+pub fn quoted(text: &str) -> String {
     let line: String = text
         .chars()
         .map(|char| if char.is_control() { ' ' } else { char })
         .take(MOST_QUOTED)
         .collect();
-    match line.trim() {
-        "" => String::new(),
-        line => format!(": {line}"),
-    }
+    line.trim().to_owned()
 }

@@ -21,14 +21,31 @@ const CHOSEN: &[(&str, &str)] = &[
 ];
 
 /// A dashboard.
-pub(super) struct Board {
-    pub(super) file: String,
+pub(crate) struct Board {
+    pub(crate) file: String,
     pub(super) json: Value,
 }
 
 impl Board {
     pub(super) fn panels(&self) -> impl Iterator<Item = &Value> {
         self.json["panels"].as_array().unwrap().iter()
+    }
+
+    /// The type of its data source.
+    pub(super) fn source(&self) -> &str {
+        let mut variables = self.variables();
+        let source = variables.find(|one| one["type"] == "datasource").unwrap();
+        text(source, "query")
+    }
+
+    /// Names and expressions of its panels, if it reads metrics.
+    pub(crate) fn expressions(&self) -> Vec<(&str, &str)> {
+        let targets = self.panels().map(|panel| {
+            let targets = panel["targets"].as_array().unwrap();
+            assert_eq!(targets.len(), 1, "{panel}");
+            (text(panel, "title"), text(&targets[0], "expr"))
+        });
+        targets.collect()
     }
 
     pub(super) fn variables(&self) -> impl Iterator<Item = &Value> {
@@ -63,7 +80,21 @@ fn sql(panel: &Value) -> &str {
     text(&targets[0], "rawSql")
 }
 
+/// The dashboards that read ClickHouse.
 pub(super) fn boards() -> Vec<Board> {
+    let mut boards = all_boards();
+    boards.retain(|board| board.source() == "grafana-clickhouse-datasource");
+    boards
+}
+
+/// The dashboards that read the metrics of servers.
+pub(crate) fn boards_of_metrics() -> Vec<Board> {
+    let mut boards = all_boards();
+    boards.retain(|board| board.source() == "prometheus");
+    boards
+}
+
+pub(super) fn all_boards() -> Vec<Board> {
     let mut folders = vec![FOLDER.into()];
     let mut boards = Vec::new();
     while let Some(folder) = folders.pop() {

@@ -13,10 +13,10 @@ use super::sending;
 use crate::server::{NOW, Server, batch, span};
 use crate::wait;
 
-const FORWARD: &str = "/api/v1/projects/default/forward";
+pub(super) const FORWARD: &str = "/api/v1/projects/default/forward";
 
 /// Sets what a server forwards, and waits until it does.
-async fn forward(server: &Server, token: &str, setting: Value) {
+pub(super) async fn forward(server: &Server, token: &str, setting: Value) {
     let saved = server.call(token, Method::PUT, FORWARD, Some(setting.clone()));
     let saved = saved.await;
     assert_eq!(saved.status, 204, "{}", saved.body);
@@ -27,14 +27,14 @@ async fn forward(server: &Server, token: &str, setting: Value) {
     wait::until("the setting is in force", is_known).await;
 }
 
-async fn state(server: &Server, token: &str) -> Value {
+pub(super) async fn state(server: &Server, token: &str) -> Value {
     let answer = server.call(token, Method::GET, FORWARD, None).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     answer.body["state"].clone()
 }
 
 /// Waits until the numbers of a server are these.
-async fn counted(server: &Server, token: &str, numbers: &[(&str, u64)]) {
+pub(super) async fn counted(server: &Server, token: &str, numbers: &[(&str, u64)]) {
     wait::until("the events are counted", async || {
         let state = state(server, token).await;
         numbers.iter().all(|(name, number)| state[name] == *number)
@@ -42,7 +42,7 @@ async fn counted(server: &Server, token: &str, numbers: &[(&str, u64)]) {
     .await;
 }
 
-fn to(url: &str) -> Value {
+pub(super) fn to(url: &str) -> Value {
     json!({
         "endpoint": url, "headers": {"authorization": "Bearer any-key"},
         "spans": [
@@ -53,7 +53,7 @@ fn to(url: &str) -> Value {
     })
 }
 
-fn named(name: &str) -> Value {
+pub(super) fn named(name: &str) -> Value {
     let mut span = span();
     span["name"] = json!(name);
     span
@@ -160,7 +160,7 @@ async fn a_request_has_the_headers_and_numbers_are_numbers() {
     assert_eq!(request.path, "/otlp/v1/traces");
     assert_eq!(request.header("authorization"), "Bearer any-key");
     assert_eq!(request.header("content-type"), "application/x-protobuf");
-    let message = ExportTraceServiceRequest::decode(request.body).unwrap();
+    let message = ExportTraceServiceRequest::decode(&*request.inflated()).unwrap();
     let resource = &message.resource_spans[0];
     let scope = &resource.scope_spans[0];
     let scope_name = scope.scope.as_ref().map(|scope| scope.name.as_str());
@@ -222,7 +222,7 @@ async fn a_full_queue_drops_what_arrives_and_ingest_goes_on() {
     );
     let metric = async |name: &str| server.metric(name).await;
     assert_eq!(
-        metric("unjank_forward_events_total{kind=\"spans\",outcome=\"dropped\"}").await,
+        metric("unjank_forward_events_total{kind=\"spans\",outcome=\"queue_full\"}").await,
         64.0
     );
     assert!(metric("unjank_forward_waiting_bytes").await > 6e6);

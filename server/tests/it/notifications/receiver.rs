@@ -1,13 +1,15 @@
 //! An HTTP server that keeps the requests it receives, with scripted responses.
 
 use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Bytes, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
 use axum::http::{HeaderMap, Response};
+use flate2::read::GzDecoder;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -29,13 +31,25 @@ impl Received {
         self.header("idempotency-key")
     }
 
+    /// The body, decompressed if it is compressed.
+    pub(super) fn inflated(&self) -> Vec<u8> {
+        if self.header("content-encoding").is_empty() {
+            return self.body.to_vec();
+        }
+        assert_eq!(self.header("content-encoding"), "gzip");
+        let mut inflated = Vec::new();
+        let mut decoder = GzDecoder::new(&*self.body);
+        decoder.read_to_end(&mut inflated).unwrap();
+        inflated
+    }
+
     pub(super) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 }
 
-/// Returns status, `Retry-After` and delay of the response to a request, given the number of requests before it.
-type Script = dyn Fn(&Received, usize) -> (u16, Option<&'static str>, Duration) + Send + Sync;
+/// Returns the response to a request and its delay, given the number of requests before it.
+type Script = dyn Fn(&Received, usize) -> (Response<Vec<u8>>, Duration) + Send + Sync;
 
 pub(super) struct Receiver {
     pub(super) url: String,
@@ -48,11 +62,29 @@ impl Receiver {
         Self::answering(|_, _| (200, None, Duration::ZERO)).await
     }
 
+    /// Starts a receiver with a script that returns status, `Retry-After` and delay.
     pub(super) async fn answering(
         script: impl Fn(&Received, usize) -> (u16, Option<&'static str>, Duration)
         + Send
         + Sync
         + 'static,
+    ) -> Self {
+        Self::replying(move |received, before| {
+            let (status, retry_after, wait) = script(received, before);
+            let mut response = Response::builder().status(status);
+            if let Some(retry_after) = retry_after {
+                response = response.header("retry-after", retry_after);
+            }
+            if status == 302 {
+                response = response.header("location", "/elsewhere");
+            }
+            (response.body(b"the reason".to_vec()).unwrap(), wait)
+        })
+        .await
+    }
+
+    pub(super) async fn replying(
+        script: impl Fn(&Received, usize) -> (Response<Vec<u8>>, Duration) + Send + Sync + 'static,
     ) -> Self {
         let script: Arc<Script> = Arc::new(script);
         let received: Arc<Mutex<Vec<Received>>> = Arc::default();
@@ -105,26 +137,19 @@ async fn answer(
     request: Request,
     kept: Arc<Mutex<Vec<Received>>>,
     script: Arc<Script>,
-) -> Response<String> {
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let received = Received {
         path: parts.uri.path().to_owned(),
         headers: parts.headers,
-        body: to_bytes(body, 1 << 20).await.unwrap(),
+        body: to_bytes(body, 4 << 20).await.unwrap(),
     };
     let before = {
         let mut kept = kept.lock().unwrap();
         kept.push(received.clone());
         kept.len() - 1
     };
-    let (status, retry_after, wait) = script(&received, before);
+    let (response, wait) = script(&received, before);
     tokio::time::sleep(wait).await;
-    let mut response = Response::builder().status(status);
-    if let Some(retry_after) = retry_after {
-        response = response.header("retry-after", retry_after);
-    }
-    if status == 302 {
-        response = response.header("location", "/elsewhere");
-    }
-    response.body("the reason".to_owned()).unwrap()
+    response.map(Body::from)
 }
