@@ -246,14 +246,24 @@ async fn shares_are_tested_for_significance() {
 }
 
 /// Sends batches at noon with spans of half an hour before.
-async fn noon(watched: &Watched, day: &str, (version, installs, millis): (&str, u64, u64)) {
+async fn noon(watched: &Watched, day: &str, fleet: (&str, u64, u64)) {
+    let times = [format!("{day}T12:00:00Z"), format!("{day}T11:30:00Z")];
+    sent(watched, &times, fleet).await;
+}
+
+/// Sends the batches of a version at the first time, with spans of the second.
+async fn sent(
+    watched: &Watched,
+    [at, started]: &[String; 2],
+    (version, installs, millis): (&str, u64, u64),
+) {
     for place in 0..installs {
         let mut batch = install(version, "high", millis * (80 + place * 37 % 41) / 100);
-        batch["sent_at"] = json!(format!("{day}T12:00:00Z"));
+        batch["sent_at"] = json!(at);
         let spans = batch["spans"].as_array_mut().unwrap();
         spans
             .iter_mut()
-            .for_each(|span| span["start"] = json!(format!("{day}T11:30:00Z")));
+            .for_each(|span| span["start"] = json!(started));
         watched.send(batch).await;
     }
     watched.server.drained().await;
@@ -281,4 +291,24 @@ async fn the_comparison_with_last_week_applies_the_filters_to_both_sides() {
     let numbers = &found[0]["evidence"]["numbers"];
     assert_eq!(numbers["installs"], json!([60, 60]), "{numbers}");
     assert!(numbers["p_corrected"].as_f64().unwrap() < 0.001);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_largest_changes_have_the_periods_of_the_comparison() {
+    let watched = watched().await;
+    let on = |day| ["12:10", "12:05"].map(|time| format!("2026-11-{day}T{time}:00Z"));
+    sent(&watched, &on(20), ("4.11.0", 100, 100)).await;
+    watched.server.pass(Duration::from_hours(7 * 24));
+    // The earlier version is slow by now. At this age, it was not.
+    sent(&watched, &on(27), ("4.11.0", 100, 140)).await;
+    sent(&watched, &on(27), ("4.12.0", 100, 130)).await;
+    watched.server.pass(Duration::from_mins(70));
+    watched.rule(slower("same_age")).await;
+    let found = watched.incidents(|all| all.len() == 1).await;
+    let evidence = &found[0]["evidence"];
+    let base = evidence["numbers"]["base"].as_f64().unwrap();
+    let moved = &evidence["moved"][0];
+    assert_eq!(moved["dimension"], "page");
+    let of_page = moved["base"].as_f64().unwrap();
+    assert!((of_page / base - 1.0).abs() < 0.02, "{evidence}");
 }

@@ -89,10 +89,8 @@ fn ask(case: &Case<'_>, verdict: &Verdict, dimension: &str) -> NamedQuery {
     let version = version.map(|version| ("app_version".to_owned(), version.clone()));
     ask.filters.extend(version);
     ask.base_version.clone_from(&sides.base_version);
-    if ask.base_version.is_none() {
-        ask.base_from = Some(sides.base_from.unwrap_or(sides.from - case.rule.window()));
-        ask.base_to = Some(sides.base_to.unwrap_or(sides.from));
-    }
+    ask.base_from = Some(sides.base_from.unwrap_or(sides.from - case.rule.window()));
+    ask.base_to = Some(sides.base_to.unwrap_or(sides.from));
     ask.by = vec![dimension.to_owned()];
     let sign = if is_worse_up(case.rule) { "-" } else { "" };
     ask.order = Some(format!("{sign}change.{}", case.rule.metric.measure));
