@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use unjank_protocol::{Batch, Timestamp};
 use unjank_random::Random;
+use uuid::Uuid;
 
 use super::delivery::Delivery;
 use super::intake::send;
@@ -22,16 +23,17 @@ const POLL: Duration = Duration::from_secs(5);
 /// The share of the polling installs that are in use during a poll.
 const IN_USE: f64 = 0.3;
 
-/// An install, and the revision that it runs.
+/// An install with the session in which it polls, and the revision that it runs.
 struct Polling {
     install: Install,
+    session_id: Uuid,
     revision: u64,
 }
 
 /// Polls the configuration until the future is dropped.
 pub async fn follow_rollouts(app: &App, plan: &Plan) {
     let mut random = Random::seeded(&[plan.seed, 5, app.clock.now().as_micros().unsigned_abs()]);
-    let mut polling = most_used(plan, revision(app));
+    let mut polling = most_used(plan, revision(app), &mut random);
     loop {
         tokio::time::sleep(POLL).await;
         let latest = revision(app);
@@ -51,11 +53,15 @@ pub async fn follow_rollouts(app: &App, plan: &Plan) {
 }
 
 /// The installs whose users open the app most often, because they sent data on the last day.
-fn most_used(plan: &Plan, revision: u64) -> Vec<Polling> {
+fn most_used(plan: &Plan, revision: u64, random: &mut Random) -> Vec<Polling> {
     let mut all = installs(plan.seed, plan.installs);
     all.sort_by_key(|install| Reverse(whole_thousandths(install.uses_a_day)));
     let count = (all.len() / ONE_IN).max(FEWEST);
-    let polling = |install| Polling { install, revision };
+    let polling = |install| Polling {
+        install,
+        session_id: random.uuid(),
+        revision,
+    };
     all.into_iter().take(count).map(polling).collect()
 }
 
@@ -92,7 +98,7 @@ fn report(app: &App, one: &mut Polling, random: &mut Random) -> anyhow::Result<D
     one.revision = document.map_or(0, |resolved| resolved.document.revision);
     let batch = Batch {
         batch_id: random.uuid(),
-        session_id: random.uuid(),
+        session_id: one.session_id,
         config_revision: Some(one.revision),
         sent_at: Some(Timestamp::from_micros(now.as_micros())),
         resource,
