@@ -133,12 +133,14 @@ impl Forwarder {
             let (rejected, message) = accepted_in_part(&said);
             return Result::Delivered {
                 at: self.clock.now(),
-                rejected,
-                message: Some(quoted(&message)).filter(|message| !message.is_empty()),
+                rejected: rejected.min(work.piece.events),
+                message: Some(quoted(&forward.without_secrets(&message)))
+                    .filter(|message| !message.is_empty()),
             };
         }
         let text = status_message(&said);
         let text = text.unwrap_or_else(|| String::from_utf8_lossy(&said).into_owned());
+        let text = forward.without_secrets(&text);
         // The specification of OTLP names these.
         let is_retryable = matches!(status.as_u16(), 429 | 502 | 503 | 504);
         self.result(unsuccessful(&response, &text, is_retryable), work.attempts)

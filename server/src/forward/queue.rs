@@ -78,10 +78,11 @@ pub struct Work {
 /// The result of an attempt.
 #[derive(Debug)]
 pub enum Result {
-    /// Without the rejected events, and with the collector's message about them.
     Delivered {
         at: UnixTime,
+        /// The events that the collector rejected, at most all.
         rejected: u64,
+        /// What the collector says about them.
         message: Option<String>,
     },
     Later {
@@ -318,6 +319,13 @@ impl ForwardQueue {
     fn count(&self, own: &mut OfProject, kind: Kind, (outcome, events): (ForwardOutcome, u64)) {
         own.told.count(outcome, events);
         self.metrics.count(kind.name(), outcome, events);
+    }
+
+    /// Forgets what the collector of a project said, because the project has another one.
+    pub fn forget_messages(&self, project: &str) {
+        if let Some(own) = self.lock().projects.get_mut(project) {
+            (own.told.error, own.told.message) = (None, None);
+        }
     }
 
     /// Returns what became of the events of a project.

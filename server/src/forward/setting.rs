@@ -141,6 +141,13 @@ impl Forward {
         &self.headers
     }
 
+    /// Hides the values of the headers in a text of the collector, because some collectors repeat the request in their answers.
+    #[must_use]
+    pub fn without_secrets(&self, text: &str) -> String {
+        let values = self.headers.values().filter_map(|one| one.to_str().ok());
+        values.fold(text.to_owned(), hide)
+    }
+
     /// Returns the address for the requests of a kind.
     #[must_use]
     pub fn url(&self, kind: Kind) -> String {
@@ -176,6 +183,14 @@ fn rules(rules: &[SpanRule]) -> Result<Vec<(Glob, i64, bool)>, ForwardError> {
         }
     });
     rules.collect()
+}
+
+/// Hides a header's value in a text, and its longer words: the first word of `authorization` is no secret.
+fn hide(text: String, value: &str) -> String {
+    let words = value.split_whitespace().filter(|word| word.len() >= 8);
+    let secrets = std::iter::once(value).chain(words);
+    let secrets = secrets.filter(|secret| secret.len() >= 4);
+    secrets.fold(text, |text, secret| text.replace(secret, "[hidden]"))
 }
 
 fn header_map(headers: &BTreeMap<String, String>) -> Result<HeaderMap, ForwardError> {

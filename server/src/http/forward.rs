@@ -151,6 +151,9 @@ pub(super) async fn save(
         header_names: headers.into_keys().collect(),
         sealed,
     };
+    if saved.document.endpoint != known.document.endpoint {
+        app.intake.forward.forget_messages(project);
+    }
     let now = app.clock.now();
     app.control
         .set_forward(project, &saved, &member.actor, now)

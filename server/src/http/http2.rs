@@ -14,11 +14,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
-use tokio_util::io::InspectReader;
 use tokio_util::sync::CancellationToken;
 
+use super::fair_stream::FairStream;
 use super::listener::{HEAD_BYTES, HEAD_TIMEOUT};
-use super::stalled_writes::StalledWrites;
 
 /// The most requests of a connection at a time. Exporters send one or two; proxies open more connections.
 const MOST_REQUESTS: usize = 16;
@@ -28,12 +27,10 @@ const SHARE: usize = 4;
 const WINDOW: u32 = 64 << 10;
 /// A connection without requests ends after one to two times this long. Clients open it again.
 const IDLE: Duration = HEAD_TIMEOUT;
-/// What a client may send while no request is running. Frames that ask for nothing, such as pings, take the time of others.
-const BETWEEN_REQUESTS: usize = 256 << 10;
 /// At shutdown, a connection without requests ends after one to two times this long, in which its last answers are read.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 /// How long the server waits for the rest of [`FIRST_BYTES`] before it looks again.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// How a connection of HTTP/2 begins. No method of HTTP/1 does.
 const FIRST_BYTES: [u8; 4] = *b"PRI ";
 
@@ -67,7 +64,7 @@ async fn version(stream: &TcpStream) -> Option<Version> {
 
 /// Serves a connection until the client ends it, it is idle, or the server shuts down. Running requests finish first.
 pub(super) async fn serve<T, S>(
-    stream: StalledWrites<T>,
+    stream: FairStream<T>,
     service: S,
     most_requests: u32,
     shutdown: &CancellationToken,
@@ -80,7 +77,7 @@ where
     let requests = Arc::new(Requests::default());
     let begun = Arc::clone(&requests);
     let counted = service_fn(move |request| {
-        let running = Running::new(Arc::clone(&begun));
+        let running = Running::new(&begun);
         let answer = service.call(request);
         async move {
             let answer = answer.await;
@@ -88,22 +85,23 @@ where
             answer
         }
     });
-    let reading = Arc::clone(&requests);
-    let stream = InspectReader::new(stream, move |bytes| reading.read(bytes.len()));
     let connection = builder(most_requests).serve_connection(TokioIo::new(stream), counted);
     tokio::pin!(connection);
-    let patience = tokio::select! {
+    tokio::select! {
         ended = &mut connection => return ended,
-        () = requests.too_much.cancelled() => return Ok(()),
-        () = requests.end(IDLE) => IDLE,
-        () = shutdown.cancelled() => LAST_ANSWERS,
-    };
+        () = requests.end(IDLE) => {}
+        () = shutdown.cancelled() => {}
+    }
     connection.as_mut().graceful_shutdown();
     tokio::select! {
-        ended = &mut connection => ended,
-        () = requests.too_much.cancelled() => Ok(()),
+        ended = &mut connection => return ended,
         // A client that does not read its answers, or is away, has no more time.
-        () = requests.end(patience) => Ok(()),
+        () = requests.end(IDLE) => return Ok(()),
+        () = shutdown.cancelled() => requests.is_closing.store(true, Ordering::Relaxed),
+    }
+    tokio::select! {
+        ended = &mut connection => ended,
+        () = requests.end(LAST_ANSWERS) => Ok(()),
     }
 }
 
@@ -125,29 +123,19 @@ fn builder(most_requests: u32) -> http2::Builder<TokioExecutor> {
 #[derive(Default)]
 struct Requests {
     running: AtomicUsize,
-    /// Whether one has begun since [`Self::end`] looked.
-    has_begun: AtomicBool,
-    /// The bytes that arrived since one was running.
-    between: AtomicUsize,
-    /// Cancelled if these are more than [`BETWEEN_REQUESTS`].
-    too_much: CancellationToken,
+    /// Whether one has begun or ended since [`Self::end`] looked.
+    was_busy: AtomicBool,
+    /// Further requests do not count, so that a client cannot delay the shutdown with them.
+    is_closing: AtomicBool,
 }
 
 impl Requests {
-    fn read(&self, bytes: usize) {
-        if self.running.load(Ordering::Relaxed) > 0 {
-            self.between.store(0, Ordering::Relaxed);
-        } else if self.between.fetch_add(bytes, Ordering::Relaxed) + bytes > BETWEEN_REQUESTS {
-            self.too_much.cancel();
-        }
-    }
-
     /// Waits until there were none for `patience`.
     async fn end(&self, patience: Duration) {
         loop {
             sleep(patience).await;
-            let has_begun = self.has_begun.swap(false, Ordering::Relaxed);
-            if !has_begun && self.running.load(Ordering::Relaxed) == 0 {
+            let was_busy = self.was_busy.swap(false, Ordering::Relaxed);
+            if !was_busy && self.running.load(Ordering::Relaxed) == 0 {
                 return;
             }
         }
@@ -157,16 +145,20 @@ impl Requests {
 struct Running(Arc<Requests>);
 
 impl Running {
-    fn new(requests: Arc<Requests>) -> Self {
+    fn new(requests: &Arc<Requests>) -> Option<Self> {
+        if requests.is_closing.load(Ordering::Relaxed) {
+            return None;
+        }
         requests.running.fetch_add(1, Ordering::Relaxed);
-        requests.has_begun.store(true, Ordering::Relaxed);
-        requests.between.store(0, Ordering::Relaxed);
-        Self(requests)
+        requests.was_busy.store(true, Ordering::Relaxed);
+        Some(Self(Arc::clone(requests)))
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
+        // Its answer still has to be written.
+        self.0.was_busy.store(true, Ordering::Relaxed);
         self.0.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -179,7 +171,7 @@ impl Drop for Running {
 mod tests {
     use axum::body::Body;
     use hyper::client::conn::http2::{Builder, SendRequest};
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::AsyncWriteExt;
     use tokio::time::Instant;
 
     use super::*;
@@ -204,7 +196,7 @@ mod tests {
         let (near, far) = tokio::io::duplex(1 << 16);
         let shutdown = shutdown.clone();
         let served = tokio::spawn(async move {
-            let stream = StalledWrites::new(near);
+            let stream = FairStream::new(near);
             let _ended = serve(stream, service_fn(answer), 16, &shutdown)
                 .await
                 .is_ok();
@@ -258,14 +250,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_silent_client_does_not_delay_a_shutdown() {
+        a_shutdown_is_quick_after(Duration::from_secs(1)).await;
+        // It was asked to end.
+        a_shutdown_is_quick_after(IDLE + Duration::from_secs(1)).await;
+    }
+
+    async fn a_shutdown_is_quick_after(idle: Duration) {
         let (near, mut far) = tokio::io::duplex(1 << 16);
         let shutdown = CancellationToken::new();
         let ends = shutdown.clone();
         let served = tokio::spawn(async move {
-            serve(StalledWrites::new(near), service_fn(answer), 16, &ends).await
+            serve(FairStream::new(near), service_fn(answer), 16, &ends).await
         });
         far.write_all(b"PRI * HTTP/2.0\r\n\r\n").await.unwrap();
-        sleep(Duration::from_secs(1)).await;
+        sleep(idle).await;
         let begun = Instant::now();
         shutdown.cancel();
         served.await.unwrap().unwrap();
@@ -279,31 +277,6 @@ mod tests {
             let connections = of_address / calls;
             assert!(connections >= 1 && connections * calls <= of_address);
         }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_sends_much_and_asks_for_nothing_is_left() {
-        let (near, mut far) = tokio::io::duplex(1 << 16);
-        let shutdown = CancellationToken::new();
-        let served = tokio::spawn(async move {
-            let stream = StalledWrites::new(near);
-            serve(stream, service_fn(answer), 16, &shutdown).await
-        });
-        far.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-            .await
-            .unwrap();
-        let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
-        far.write_all(&settings).await.unwrap();
-        let ping = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
-        let mut sent = 0;
-        let mut answers = [0; 1 << 12];
-        while far.write_all(&ping).await.is_ok() {
-            sent += ping.len();
-            // Otherwise, the server would wait until the client reads.
-            let _nothing = timeout(Duration::ZERO, far.read(&mut answers)).await;
-        }
-        assert!(sent <= 2 * BETWEEN_REQUESTS, "{sent}");
-        served.await.unwrap().unwrap();
     }
 
     #[tokio::test(start_paused = true)]

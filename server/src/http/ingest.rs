@@ -1,5 +1,6 @@
 //! `POST /v1/ingest`: receives the batch of a device. [`crate::intake`] does the work.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use axum::Json;
@@ -98,14 +99,26 @@ async fn take(app: &App, caller: &Caller, sent: Sent<'_>) -> Result<Receipt<'sta
         let (content, limit) = (sent.content, sent.limit);
         let received = receive(headers, body, content, limit, patience, &mut memory).await;
         let (bytes, encoding) = received.inspect_err(|problem| {
-            if problem.is_final() {
+            // A connection that breaks is not the sender's fault.
+            if problem.is_final() && problem.code != Problem::truncated().code {
                 app.intake.spend(caller, memory.bytes());
             }
         })?;
         let upload = (Upload::new(bytes, encoding, memory), sent.format);
-        let receipt = app.intake.take(caller, upload, app.clock.now()).await?;
-        drop(admission);
-        Ok(receipt)
+        let (intake, caller, now) = (Arc::clone(&app.intake), caller.clone(), app.clock.now());
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "if the device hangs up, the batch is stored all the same: it has taken from the quotas"
+        )]
+        let taken = tokio::spawn(async move {
+            let taken = intake.take(&caller, upload, now).await;
+            drop(admission);
+            taken
+        });
+        match taken.await {
+            Ok(taken) => Ok(taken?),
+            Err(error) => resume_unwind(error.into_panic()),
+        }
     };
     let received: Result<_, Problem> = received.await;
     if let Err(problem) = &received

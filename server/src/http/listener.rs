@@ -19,8 +19,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::fair_stream::FairStream;
 use super::http2;
-use super::stalled_writes::StalledWrites;
 use crate::proxies::TrustedProxies;
 use crate::shares::{Holder, Share, Shares};
 
@@ -136,7 +136,7 @@ impl Connection {
         match http2::spoken(&stream, &self.shutdown).await {
             None => Ok(()),
             Some(Version::HTTP_2) if self.has_calls() => {
-                let stream = StalledWrites::new(stream);
+                let stream = FairStream::new(stream);
                 http2::serve(stream, service, self.most_calls, &self.shutdown).await
             }
             Some(Version::HTTP_2) => Ok(()),
@@ -145,7 +145,7 @@ impl Connection {
     }
 
     async fn serve_http1(self, stream: TcpStream) -> hyper::Result<()> {
-        let stream = TokioIo::new(StalledWrites::new(stream));
+        let stream = TokioIo::new(FairStream::new(stream));
         let connection = self.builder.serve_connection(stream, self.http1);
         self.watcher.watch(connection).await
     }

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
-use crate::server::{Answer, Server, spans};
+use crate::server::{Answer, KEY, Server, spans};
 use crate::wait;
 
 const PROJECT: &str = "/api/v1/projects/default";
@@ -165,6 +167,44 @@ async fn a_duplicate_is_not_charged_and_gets_the_receipt_of_the_stored_batch() {
     // The batch was stored whole, whatever the limit is now.
     let again = server.send(&batch).await;
     assert_eq!(again.body["accepted"], 9);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_that_are_cut_off_take_from_the_quota_once() {
+    let (server, token) = start().await;
+    set(&server, &token, json!({"spans": 0})).await;
+    send_until(&server, is_rate_limited).await;
+    set(&server, &token, json!({"spans": 1})).await;
+    send_until(&server, |answer| answer.get("rate_limits").is_none()).await;
+    let count = "SELECT count() FROM spans";
+    let before: u64 = server.stored(count).await.parse().unwrap();
+    let batch = spans(9);
+    let body = batch.to_string();
+    let request = format!(
+        "POST /v1/ingest HTTP/1.1\r\nhost: unjank\r\nauthorization: Bearer {KEY}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let address = server.url.trim_start_matches("http://");
+    for millis in 0..12 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(millis)).await;
+    }
+    // Another request may still store the batch.
+    let mut answer = server.send(&batch).await;
+    while answer.status == 503 {
+        answer = server.send(&batch).await;
+    }
+    let body = &answer.body;
+    assert_eq!(
+        (&body["accepted"], &body["duplicate"]),
+        (&json!(9), &json!(true))
+    );
+    // Ten of 20 are left.
+    let rest = server.send(&spans(9)).await;
+    assert!(rest.body.get("rate_limits").is_none(), "{:?}", rest.body);
+    assert_eq!(server.stored(count).await, (before + 18).to_string());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -176,6 +176,42 @@ async fn rejected_spans_are_counted_with_the_collectors_message() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn secrets_that_a_collector_repeats_are_hidden() {
+    let server = sending().await;
+    let token = server.token("admin").await;
+    let receiver = Receiver::replying(|request, before| {
+        let said = format!("authorization: {}", request.header("authorization"));
+        let body =
+            json!({"partialSuccess": {"rejectedSpans": 1, "errorMessage": said}}).to_string();
+        let status = if before == 0 { 200 } else { 400 };
+        let response = Response::builder().status(status);
+        (response.body(body.into_bytes()).unwrap(), Duration::ZERO)
+    })
+    .await;
+    let mut setting = to(&receiver.url);
+    setting["headers"] = json!({"authorization": "Bearer of-the-collector"});
+    forward(&server, &token, setting.clone()).await;
+    for (outcome, field) in [("rejected", "message"), ("refused", "error")] {
+        send(&server, &checkouts(1)).await;
+        counted(&server, &token, &[(outcome, 1)]).await;
+        let state = state(&server, &token).await;
+        let said = state[field].as_str().unwrap();
+        assert!(
+            said.contains("[hidden]") && !said.contains("of-the-collector"),
+            "{said}"
+        );
+    }
+    // Another collector has said nothing yet.
+    setting["endpoint"] = json!(format!("{}/other", receiver.url));
+    forward(&server, &token, setting).await;
+    let state = state(&server, &token).await;
+    assert_eq!(
+        (&state["message"], &state["error"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_server_says_what_it_rejects_and_refuses() {
     let (server, other) = (sending().await, Server::away(&[]).await);
     let token = server.token("admin").await;

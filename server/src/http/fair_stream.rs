@@ -1,4 +1,5 @@
-//! Ends connections whose client does not read its answer. Each would hold memory, a file descriptor, and perhaps a ClickHouse query.
+//! Connections that share the server with others. One whose client does not read its answer ends, because it would hold memory, a file
+//! descriptor, and perhaps a ClickHouse query. One that sends much at a time waits for its turn, because small frames take long to handle.
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
@@ -12,15 +13,24 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// A connection ends if nothing could be written to it for this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(super) struct StalledWrites<S> {
+/// What is read in one turn.
+const TURN: usize = 32 << 10;
+
+pub(super) struct FairStream<S> {
     stream: S,
+    /// What was read in this turn.
+    read: usize,
     /// Runs while the stream accepts nothing.
     end: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> StalledWrites<S> {
+impl<S> FairStream<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, end: None }
+        Self {
+            stream,
+            read: 0,
+            end: None,
+        }
     }
 
     /// Passes on the answer of the stream, or an error if the stream has stalled for too long.
@@ -43,17 +53,28 @@ impl<S> StalledWrites<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for StalledWrites<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for FairStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        if self.read >= TURN {
+            self.read = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        let answer = Pin::new(&mut self.stream).poll_read(context, buffer);
+        self.read = match answer {
+            Poll::Ready(_) => self.read + (buffer.filled().len() - before),
+            Poll::Pending => 0,
+        };
+        answer
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for StalledWrites<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for FairStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -100,10 +121,28 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_client_that_sends_much_lets_others_go_first() {
+        let (near, mut far) = tokio::io::duplex(8 * TURN);
+        far.write_all(&[0; 8 * TURN]).await.unwrap();
+        let mut near = FairStream::new(near);
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let mut piece = vec![0; TURN / 4];
+        let mut is_ready = || {
+            let mut buffer = ReadBuf::new(&mut piece);
+            let read = Pin::new(&mut near).poll_read(&mut context, &mut buffer);
+            read.is_ready()
+        };
+        for turn in 1..8 {
+            let ready = (0..4).filter(|_| is_ready()).count();
+            assert_eq!((ready, is_ready()), (4, false), "{turn}");
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_stalled_reader_ends_the_connection_and_a_slow_reader_does_not() {
         let (near, mut far) = tokio::io::duplex(64);
-        let mut near = StalledWrites::new(near);
+        let mut near = FairStream::new(near);
         let (written, ()) = tokio::join!(near.write_all(&[0; 320]), read_slowly(&mut far));
         written.unwrap();
         let began = Instant::now();
