@@ -2,6 +2,7 @@
 
 mod alerts;
 mod api_client;
+mod backup;
 mod choice;
 mod classify;
 mod compare;
@@ -14,6 +15,7 @@ mod healthcheck;
 mod mcp;
 mod openapi;
 mod output;
+mod restore;
 mod rollups;
 mod server;
 mod sql;
@@ -74,6 +76,7 @@ enum Command {
     /// Replay alert rules on past data.
     #[command(hide = true)]
     Alerts(alerts::AlertsArgs),
+    Backup(backup::BackupArgs),
     Classify(classify::ClassifyArgs),
     Compare(Box<compare::CompareArgs>),
     /// List, retry or drop rows that ClickHouse rejected because of their content.
@@ -81,6 +84,7 @@ enum Command {
     Erase(erase::EraseArgs),
     Export(Box<export::ExportArgs>),
     Mcp(mcp::McpArgs),
+    Restore(restore::RestoreArgs),
     Rollups(rollups::RollupsArgs),
     Symbols(symbols::SymbolsArgs),
     /// Create, list and revoke API tokens.
@@ -113,6 +117,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Sql(sql) => sql::run(&shared, &sql),
         Command::Healthcheck(healthcheck) => healthcheck::run(&shared, &healthcheck),
         Command::Alerts(alerts) => alerts::run(&shared, &alerts, std::io::stdout().lock()),
+        Command::Backup(backup) => backup::run(&shared, backup),
         Command::Classify(classify) => {
             classify::run(&classify, std::io::stdin().lock(), std::io::stdout().lock())
         }
@@ -122,6 +127,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::DeadLetter(dead_letter) => dead_letter::run(&shared, &dead_letter),
         Command::Erase(erase) => erase::run(&shared, &erase),
         Command::Export(export) => export::run(&shared, &export),
+        Command::Restore(restore) => restore::run(&shared, restore),
         Command::Rollups(rollups) => {
             return rollups::run(&shared, &rollups).unwrap_or_else(|error| fail(&error, failure));
         }

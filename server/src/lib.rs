@@ -5,6 +5,7 @@
 
 pub mod alerts;
 pub mod auditor;
+pub mod backup;
 pub mod cli;
 pub mod clock;
 pub mod compare;

@@ -2,6 +2,7 @@
 
 pub mod control;
 
+mod backup;
 mod books;
 mod buckets;
 mod clickhouse;
@@ -44,6 +45,7 @@ mod texts;
 mod usage;
 mod writer;
 
+pub use self::backup::{BackupPart, BackupState};
 pub use self::books::{Book, Compared, Difference, Kept, PAGES, Page, Period};
 pub use self::buckets::upper_bound;
 pub use self::clickhouse::{ClickHouse, Failure, Login, Target};
@@ -55,7 +57,7 @@ pub use self::embedded::{
 pub use self::erase::{ErasureScope, Found, Mutation, Subject, tables_of_installs};
 pub use self::function_names::FunctionName;
 pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall};
-pub use self::log::{IngestLog, LogError, LogRecords, LogSettings};
+pub use self::log::{HeldLog, IngestLog, LogError, LogHold, LogRecords, LogSettings};
 pub use self::migrations::migrate;
 pub use self::native::{BadFrame, Frame};
 pub use self::number::Number;

@@ -71,6 +71,12 @@ describe('time', () => {
     const now = new Date('2026-11-21T12:00:00Z');
     const range = bounds(read('range=1h').range, now);
     expect(range.from.toISOString()).toBe('2026-11-21T11:00:00.000Z');
+    const begins = (text: string) => bounds(read(`range=${text}`).range, new Date('2026-11-21T12:34:56.789Z')).from;
+    expect(begins('2h').toISOString()).toBe('2026-11-21T10:34:56.789Z');
+    expect(begins('24h').toISOString()).toBe('2026-11-20T12:00:00.000Z');
+    expect(begins('71h').toISOString()).toBe('2026-11-18T13:00:00.000Z');
+    expect(begins('3d').toISOString()).toBe('2026-11-18T00:00:00.000Z');
+    expect(begins('168h')).toEqual(begins('7d'));
     const text = 'from=2026-11-01T00%3A00%3A00Z&to=2026-11-02T00%3A00%3A00Z';
     expect(writeFilters(read(text)).toString()).toBe(text);
   });

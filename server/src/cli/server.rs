@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::runtime;
 use crate::app::App;
+use crate::backup::is_unfinished;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared};
 use crate::control::Credential;
@@ -19,6 +20,11 @@ use crate::store::{self, ClickHouse};
 
 pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
     keep_files_private();
+    anyhow::ensure!(
+        !is_unfinished(&shared.data_dir),
+        "a restore into {} did not finish: run the same `unjank restore` again",
+        shared.data_dir.display()
+    );
     let runtime = runtime()?;
     let result = runtime.block_on(async {
         let listeners = listeners(settings).await?;

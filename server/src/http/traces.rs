@@ -69,7 +69,7 @@ pub(super) struct SpanBody {
     /// The span in another system, if the project links traces to one. Only of requests, in answers with one trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_url: Option<String>,
-    /// The number of spans in the trace; only in answers to `near_us`.
+    /// The number of spans in the trace. Only in answers to searches for at most 20 spans.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_spans: Option<u64>,
 }
@@ -189,10 +189,14 @@ pub(super) async fn search(
     let _turn = turn(&app, &member.actor).await?;
     let mut spans = found(&app, &member, ask, search).await?;
     let more = shortened(&mut spans, limit);
+    let sizes = match limit {
+        ..=MOST_NEAR => sizes(&app, &member, &spans).await?,
+        _ => HashMap::new(),
+    };
     let last = spans.last().filter(|_| more);
     Ok(Json(Spans {
         next: last.map(|span| cursor(first, first.place(span))),
-        spans: spans.into_iter().map(SpanBody::from).collect(),
+        spans: with_sizes(spans, &sizes),
         more,
         elsewhere: None,
     }))
@@ -220,15 +224,8 @@ async fn typical(app: &App, member: &Member, ask: NamedQuery, near: i64) -> Resu
         one.partial_cmp(&other).unwrap_or(std::cmp::Ordering::Equal)
     });
     shortened(&mut spans, limit);
-    let spans = spans.into_iter().map(|span| {
-        let size = sizes.get(&span.trace_id).map(|size| size.spans);
-        SpanBody {
-            trace_spans: size,
-            ..SpanBody::from(span)
-        }
-    });
     Ok(Spans {
-        spans: spans.collect(),
+        spans: with_sizes(spans, &sizes),
         more: false,
         next: None,
         elsewhere: None,
@@ -246,6 +243,14 @@ async fn sizes(
         .into_iter()
         .map(|size| (size.trace_id, size))
         .collect())
+}
+
+fn with_sizes(spans: Vec<StoredSpan>, sizes: &HashMap<Uuid, TraceSize>) -> Vec<SpanBody> {
+    let with_size = |span: StoredSpan| SpanBody {
+        trace_spans: sizes.get(&span.trace_id).map(|size| size.spans),
+        ..SpanBody::from(span)
+    };
+    spans.into_iter().map(with_size).collect()
 }
 
 /// Returns the sort key of a typical span: about the same duration first, then the more complete trace, then the nearest duration.

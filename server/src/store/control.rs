@@ -16,6 +16,7 @@ mod change;
 mod channels;
 mod checks;
 mod claims;
+mod copy;
 mod device_keys;
 mod documents;
 mod erasures;
@@ -63,6 +64,7 @@ pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFi
 pub use self::change::new_id;
 pub use self::channels::{Channel, ChannelFields, ChannelKind, NewChannel, Severity};
 pub use self::claims::{Claim, Claimed, Claims, Owner};
+pub use self::copy::copy_sqlite;
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, NewDeviceKey};
 pub use self::documents::{Document, DocumentChange, DocumentKind, NewDocument};
 pub use self::erasures::{ENFORCED_DAYS, Erasure, ErasureKind, ErasureState, Receipt, Work};

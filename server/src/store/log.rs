@@ -3,6 +3,7 @@
 //! One thread owns the log and does its disk I/O. The queue to the thread is bounded. If the queue is full, appends fail with [`LogError::Busy`].
 
 pub(super) mod disk;
+mod hold;
 mod identity;
 mod probe;
 #[cfg(test)]
@@ -22,6 +23,8 @@ use uuid::Uuid;
 
 pub(super) use self::disk::Disk;
 use self::disk::{Append, Command};
+use self::hold::Release;
+pub use self::hold::{HeldLog, LogHold};
 use super::durable_file::DurableFiles;
 use super::record::Record;
 use crate::metrics::LogMetrics;
@@ -83,6 +86,8 @@ struct State {
     verdict: watch::Sender<Result<(), &'static str>>,
     /// Whether a probe is in the queue.
     probe_waits: AtomicBool,
+    /// Whether segments were deleted although a backup held them.
+    hold_broken: AtomicBool,
     /// Cancelled when the thread has ended.
     ended: CancellationToken,
     metrics: LogMetrics,
@@ -145,6 +150,7 @@ impl IngestLog {
             full: AtomicBool::new(false),
             verdict: watch::Sender::new(Ok(())),
             probe_waits: AtomicBool::new(false),
+            hold_broken: AtomicBool::new(false),
             ended: CancellationToken::new(),
             metrics,
         });
@@ -334,8 +340,8 @@ impl IngestLog {
         self.0.state.drained.store(through, Ordering::Relaxed);
         self.forget_pending(records.bytes as u64);
         // It takes up to 30 ms to delete a segment.
-        let trimmer = self.0.trimmer.clone();
-        let trimmed = self.0.files.unblocked(move || trimmer.trim(through)).await;
+        let log = Arc::clone(&self.0);
+        let trimmed = self.0.files.unblocked(move || log.trim(through)).await;
         let error = match trimmed {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error.to_string()),
@@ -345,6 +351,26 @@ impl IngestLog {
             tracing::warn!(%error, "cannot delete drained segments of the ingest log; the server retries after the next range");
         }
         self.0.state.full.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Inner {
+    /// Deletes drained segments, unless a backup holds them.
+    fn trim(&self, through: Seq) -> io::Result<()> {
+        let metrics = &self.state.metrics;
+        let _permission = match Release::ask(&self.dir) {
+            Release::Granted(permission) => permission,
+            Release::Held if metrics.bytes.get() <= metrics.max_bytes.get() / 2 => return Ok(()),
+            Release::Held => {
+                if !self.state.hold_broken.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(
+                        "the ingest log is half full: drained segments are deleted, so the backup that needs them fails"
+                    );
+                }
+                None
+            }
+        };
+        self.trimmer.trim(through)
     }
 }
 

@@ -20,7 +20,7 @@ async fn the_example_batch_is_accepted_and_every_signal_is_stored() {
     let counts = "SELECT (SELECT count() FROM spans), (SELECT count() FROM frame_windows), (SELECT count() FROM janks), \
         (SELECT count() FROM traffic), (SELECT count() FROM page_loads), (SELECT count() FROM metrics), \
         (SELECT count() FROM app_starts), (SELECT count() FROM recompositions), (SELECT count() FROM sdk_health), \
-        (SELECT count() FROM batches), (SELECT count() FROM stacks), (SELECT count() FROM stack_classes)";
+        (SELECT count() FROM batches), (SELECT count() FROM stacks), (SELECT count() FROM stack_class_current)";
     assert_eq!(server.stored(counts).await, ["1"; 12].join("\t"));
 }
 

@@ -19,6 +19,7 @@ mod asked;
 mod attacks;
 mod attributes;
 mod audit_log;
+mod backups;
 mod bad_days;
 mod batches;
 mod batches_to_send;

@@ -10,8 +10,12 @@ for program in nginx haproxy caddy; do
 done
 [ -n "$missing" ] || exit 0
 mkdir -p "$target/packages"
-# Libraries that other programs of a small system do not need.
-if command -v apt-get >/dev/null 2>&1 && (cd "$target/packages" && apt-get download $missing liblua5.3-0 libpcre2-posix3 >/dev/null 2>&1); then
+# The programs, and the libraries of theirs that the machine lacks.
+packages() {
+    apt-get install --simulate --no-install-recommends $missing 2>/dev/null | awk '/^Inst/ { print $2 }'
+}
+if command -v apt-get >/dev/null 2>&1 && wanted=$(packages) && [ -n "$wanted" ] \
+    && (cd "$target/packages" && apt-get download $wanted >/dev/null 2>&1); then
     for package in "$target"/packages/*.deb; do dpkg-deb -x "$package" "$target"; done
 else
     echo "not tested, because Debian's packages cannot be had:$missing" >&2

@@ -44,7 +44,8 @@ fn deep(level: u32) {
     let main_loop = unjank::MainLoop::of_this_thread();
     std::thread::sleep(Duration::from_millis(200));
     main_loop.begin();
-    std::thread::sleep(Duration::from_millis(400));
+    // On a busy machine, the thread that takes the stack may be late.
+    std::thread::sleep(Duration::from_millis(1_500));
     main_loop.end();
 }
 
@@ -93,7 +94,7 @@ fn a_line_has_all_facts_of_a_span_and_a_stall_its_whole_stack() {
         .unwrap();
     assert_eq!(value(traced, "tags"), "startup");
     if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        line("unjank: jank of 4");
+        line("unjank: jank of 1");
         let frames = printed
             .lines()
             .filter(|line| line.starts_with("    ") && line.contains("console::deep"));

@@ -40,10 +40,16 @@ export function writeRange(range: TimeRange, query: URLSearchParams) {
   }
 }
 
-/** The start and end of a range, for queries. */
+/**
+ * The start and end of a range, for queries. Roll-ups have whole hours, and whole days from three days on. A relative range of a day or
+ * more begins with such a unit, so that single events and roll-ups count the same time.
+ */
 export function bounds(range: TimeRange, now: Date): { from: Date; to: Date } {
   if (range.kind === 'absolute') return { from: range.from, to: range.to };
-  return { from: new Date(now.getTime() - (relativeLength(range.text) ?? 0)), to: now };
+  const length = relativeLength(range.text) ?? 0;
+  const unit = length >= 3 * UNITS.d! ? UNITS.d! : length >= UNITS.d! ? UNITS.h! : 1;
+  const from = now.getTime() - length;
+  return { from: new Date(from - (from % unit)), to: now };
 }
 
 export function rangeLabel(range: TimeRange): string {

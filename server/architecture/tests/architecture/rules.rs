@@ -133,9 +133,10 @@ fn no_value_is_interpolated_into_the_sql_of_the_control_database() {
 }
 
 /// The modules of the server, from the top to the bottom.
-const ORDER: [&str; 42] = [
+const ORDER: [&str; 43] = [
     "main",
     "cli",
+    "backup",
     "serve",
     "demo",
     "retention_sweep",

@@ -16,7 +16,7 @@ use super::backend::{Backend, Notice, Row, Statements, Values, bound};
 use super::error::ControlError;
 use crate::task::Tasks;
 
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longer than the busy timeout, so that callers waiting for the writer get the error that the writer gets.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 const OPENING_ATTEMPTS: u32 = 20;

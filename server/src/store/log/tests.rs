@@ -197,3 +197,44 @@ async fn a_log_keeps_its_identity_and_its_last_record_at_open() {
     let damaged = IngestLog::open(settings(folder.path(), FREE), Metrics::new().log);
     assert!(damaged.is_err_and(|error| error.to_string().contains("identity is damaged")));
 }
+
+/// Appends a record and says that it is drained.
+async fn append_and_drain(log: &IngestLog, seq: Seq, bytes: usize) {
+    log.append(vec![7; bytes]).await.unwrap();
+    let records = log.read(seq, 1 << 20, seq).await.unwrap();
+    log.drained(seq, &records).await;
+}
+
+#[tokio::test]
+async fn a_backup_keeps_drained_records_until_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, _) = open(folder.path());
+    append_and_drain(&log, 1, 100).await;
+    assert_eq!(log.trimmed(), 1);
+    let hold = LogHold::take(folder.path()).unwrap().unwrap();
+    append_and_drain(&log, 2, 100).await;
+    assert_eq!(log.trimmed(), 1, "a held record was deleted");
+    let files = hold.files().unwrap().unwrap();
+    assert!(
+        !files.segments.is_empty() && files.others.len() == 2,
+        "{files:?}"
+    );
+    drop(hold);
+    append_and_drain(&log, 3, 100).await;
+    assert_eq!(log.trimmed(), 3);
+}
+
+#[tokio::test]
+async fn a_log_that_is_half_full_deletes_records_and_the_backup_learns_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, metrics) = open(folder.path());
+    let hold = LogHold::take(folder.path()).unwrap().unwrap();
+    let mut seq = 0;
+    while metrics.bytes.get() <= metrics.max_bytes.get() / 2 {
+        assert_eq!(log.trimmed(), 0);
+        seq += 1;
+        append_and_drain(&log, seq, 1 << 15).await;
+    }
+    assert_eq!(log.trimmed(), seq);
+    assert_eq!(hold.files().unwrap(), None);
+}

@@ -1,0 +1,148 @@
+//! Copies and moves files. A copy is hashed while it is made.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use sha2::{Digest, Sha256};
+use tokio::task::yield_now;
+
+use super::set::CopiedFile;
+
+const PIECE: usize = 1 << 20;
+
+/// Creates a folder that only its owner can read, and its parents.
+pub(super) fn make_folder(folder: &Path) -> anyhow::Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.with_context(|| format!("cannot create {}", folder.display()))
+}
+
+/// Whether a folder is missing or empty.
+pub(super) fn is_empty(folder: &Path) -> anyhow::Result<bool> {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", folder.display())),
+    }
+}
+
+/// Copies a file to `path` in a folder. Yields after each piece, so that a copy can be interrupted.
+pub(super) async fn copy(from: &Path, folder: &Path, path: &Path) -> anyhow::Result<CopiedFile> {
+    let to = folder.join(path);
+    let failed = || format!("cannot copy {} to {}", from.display(), to.display());
+    make_folder(to.parent().unwrap_or(folder))?;
+    let mut source = File::open(from).with_context(failed)?;
+    let mut target = File::create(&to).with_context(failed)?;
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; PIECE];
+    let mut bytes = 0;
+    loop {
+        let read = source.read(&mut piece).with_context(failed)?;
+        let Some(part) = piece.get(..read).filter(|part| !part.is_empty()) else {
+            break;
+        };
+        hash.update(part);
+        target.write_all(part).with_context(failed)?;
+        bytes += read as u64;
+        yield_now().await;
+    }
+    Ok(CopiedFile {
+        path: path.to_owned(),
+        bytes,
+        sha256: hex(&hash.finalize()),
+    })
+}
+
+/// Describes a file that is in the folder already.
+pub(super) fn described(folder: &Path, path: &Path) -> anyhow::Result<CopiedFile> {
+    let file = folder.join(path);
+    let failed = || format!("cannot read {}", file.display());
+    let bytes = fs::metadata(&file).with_context(failed)?.len();
+    let mut hash = Sha256::new();
+    io::copy(&mut File::open(&file).with_context(failed)?, &mut hash).with_context(failed)?;
+    Ok(CopiedFile {
+        path: path.to_owned(),
+        bytes,
+        sha256: hex(&hash.finalize()),
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Copies a file back, and checks that it is unchanged.
+pub(super) async fn copy_back(file: &CopiedFile, from: &Path, to: &Path) -> anyhow::Result<()> {
+    let copied = copy(&from.join(&file.path), to, &file.path).await?;
+    anyhow::ensure!(
+        copied == *file,
+        "{} has changed since the backup was made",
+        from.join(&file.path).display()
+    );
+    Ok(())
+}
+
+/// Returns all files below a folder, relative to it. Nothing if the folder is missing.
+pub(super) fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(inner) = folders.pop() {
+        let path = folder.join(&inner);
+        let failed = || format!("cannot read {}", path.display());
+        let entries = match fs::read_dir(&path) {
+            // A folder may vanish while the server runs.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            entries => entries.with_context(failed)?,
+        };
+        for entry in entries {
+            let entry = entry.with_context(failed)?;
+            let kind = entry.file_type().with_context(failed)?;
+            let name = inner.join(entry.file_name());
+            if kind.is_dir() {
+                folders.push(name);
+            } else if kind.is_file() {
+                files.push(name);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Moves a folder, file by file if it moves to another file system.
+pub(super) async fn move_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
+    make_folder(to.parent().unwrap_or(to))?;
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
+        moved => {
+            return moved
+                .with_context(|| format!("cannot move {} to {}", from.display(), to.display()));
+        }
+    }
+    for path in files_below(from)? {
+        copy(&from.join(&path), to, &path).await?;
+        // Both copies of everything would need the space twice.
+        fs::remove_file(from.join(&path))?;
+    }
+    Ok(fs::remove_dir_all(from)?)
+}
+
+/// Makes the files of a folder available below another one: as links, or as copies on another file system.
+pub(super) async fn link_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
+    for path in files_below(from)? {
+        let target = to.join(&path);
+        make_folder(target.parent().unwrap_or(to))?;
+        if fs::hard_link(from.join(&path), &target).is_err() {
+            copy(&from.join(&path), to, &path).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes everything durable that was written to the file system of a folder.
+pub(super) fn sync_all(folder: &Path) -> anyhow::Result<()> {
+    let synced = || -> io::Result<()> { Ok(rustix::fs::syncfs(File::open(folder)?)?) };
+    synced().with_context(|| format!("cannot sync {}", folder.display()))
+}

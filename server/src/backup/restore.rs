@@ -1,0 +1,171 @@
+//! Restores a set into an empty data folder.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use uuid::Uuid;
+
+use super::set::{CLICKHOUSE, POSTGRES, SQLITE};
+use super::{BackupSet, ClickHouseAt, OnProgress, files, finish, postgres};
+use crate::store::{ClickHouse, EngineSettings, Target};
+
+/// What to restore, and to where.
+pub struct RestorePlan {
+    pub from: PathBuf,
+    pub data_dir: PathBuf,
+    /// PostgreSQL, if it holds the control database. It must be empty.
+    pub postgres: Option<String>,
+    pub into: RestoreInto,
+}
+
+/// The ClickHouse that gets the tables.
+pub enum RestoreInto {
+    Embedded(Box<EngineSettings>),
+    /// A server of the operator, and where it finds the tables: SQL with `{part}` for the name of a part.
+    External {
+        target: Target,
+        from: Option<String>,
+    },
+}
+
+/// Exists while a data folder is restored.
+const UNFINISHED: &str = "restore.unfinished";
+
+/// Whether a restore into this folder did not finish.
+#[must_use]
+pub fn is_unfinished(data_dir: &Path) -> bool {
+    data_dir.join(UNFINISHED).exists()
+}
+
+/// Restores a set. If it is interrupted, the same call begins again.
+pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Result<BackupSet> {
+    let set = BackupSet::read(&plan.from)?;
+    let data_dir = &plan.data_dir;
+    check(plan, &set)?;
+    if is_unfinished(data_dir) {
+        let failed = || format!("cannot empty {}", data_dir.display());
+        std::fs::remove_dir_all(data_dir).with_context(failed)?;
+    }
+    files::make_folder(data_dir)?;
+    let unfinished = data_dir.join(UNFINISHED);
+    std::fs::File::create(&unfinished)
+        .and_then(|file| file.sync_all())
+        .with_context(|| format!("cannot write {}", unfinished.display()))?;
+    let all: u64 = set.files.iter().map(|file| file.bytes).sum();
+    let mut done = 0;
+    for file in &set.files {
+        if file.path != Path::new(POSTGRES) {
+            files::copy_back(file, &plan.from, data_dir).await?;
+        }
+        done += file.bytes;
+        report("files", done, all);
+    }
+    restore_tables(plan, &set, report).await?;
+    if let Some(url) = &plan.postgres {
+        let failed = "cannot restore the control database; it must be empty";
+        postgres::load(url, &plan.from.join(POSTGRES))
+            .await
+            .context(failed)?;
+    }
+    files::sync_all(data_dir)?;
+    std::fs::remove_file(&unfinished)?;
+    files::sync_all(data_dir)?;
+    Ok(set)
+}
+
+/// Checks all that can be known before anything is written.
+fn check(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
+    let data_dir = &plan.data_dir;
+    anyhow::ensure!(
+        files::is_empty(data_dir)? || is_unfinished(data_dir),
+        "the data folder {} is not empty: restore into a new folder (--data-dir)",
+        data_dir.display()
+    );
+    let has = |name: &str| set.files.iter().any(|file| file.path == Path::new(name));
+    anyhow::ensure!(
+        plan.postgres.is_none() || has(POSTGRES),
+        "the backup has its control database in a file of SQLite: restore without --database-url"
+    );
+    anyhow::ensure!(
+        plan.postgres.is_some() || has(SQLITE),
+        "the backup is of an installation with PostgreSQL: set --database-url to an empty database"
+    );
+    let (database, location) = match &plan.into {
+        RestoreInto::Embedded(engine) => (&engine.database, None),
+        RestoreInto::External { target, from } => (&target.database, from.as_ref()),
+    };
+    anyhow::ensure!(
+        *database == set.database,
+        "the tables are of the database `{}`: set --clickhouse-database={0}",
+        set.database
+    );
+    match (set.clickhouse, &plan.into) {
+        (ClickHouseAt::Set, RestoreInto::External { .. }) if location.is_none() => anyhow::bail!(
+            "the backup is of the embedded engine. To restore into your own ClickHouse, copy the folder clickhouse of the backup to a \
+             place that ClickHouse may read, and name it: --clickhouse-from \"File('/backups/{{part}}')\""
+        ),
+        (ClickHouseAt::Elsewhere, RestoreInto::External { .. }) if location.is_none() => {
+            anyhow::bail!(
+                "say where ClickHouse finds its tables, as for the backup: --clickhouse-from \"S3('https://…/{{part}}', '…', '…')\""
+            )
+        }
+        (ClickHouseAt::Elsewhere, RestoreInto::Embedded(_)) => anyhow::bail!(
+            "the tables are not in the backup: ClickHouse wrote them elsewhere. Copy its three folders to {}, and set \
+             `\"clickhouse\": \"set\"` in backup.json",
+            plan.from.join(CLICKHOUSE).display()
+        ),
+        _ => Ok(()),
+    }
+}
+
+async fn restore_tables(
+    plan: &RestorePlan,
+    set: &BackupSet,
+    report: OnProgress<'_>,
+) -> anyhow::Result<()> {
+    let store = ClickHouse::away(&set.database);
+    match &plan.into {
+        RestoreInto::External { target, from } => {
+            store.point_at(Some(target));
+            let from = from.as_deref().unwrap_or_default();
+            load_tables(&store, set, report, |part| from.replace("{part}", part)).await
+        }
+        RestoreInto::Embedded(engine) => {
+            let name = Uuid::new_v4().to_string();
+            let folder = engine.engine_dir.join("backups");
+            files::link_folder(&plan.from.join(CLICKHOUSE), &folder.join(&name)).await?;
+            let started = engine.start(&engine.ports()?).await?;
+            store.point_at(Some(&started.file.target(&set.database)));
+            let from = |part: &str| format!("File('{name}/{part}')");
+            let loaded = load_tables(&store, set, report, from).await;
+            store.point_at(None);
+            started.stop(&engine.data_dir).await?;
+            loaded?;
+            std::fs::remove_dir_all(&folder)
+                .context("cannot delete the engine's copy of the backup")
+        }
+    }
+}
+
+/// Restores the parts. Views come last, because they need their tables.
+async fn load_tables(
+    store: &ClickHouse,
+    set: &BackupSet,
+    report: OnProgress<'_>,
+    from: impl Fn(&str) -> String,
+) -> anyhow::Result<()> {
+    store.create_empty().await?;
+    let mut done = 0;
+    for part in &set.parts {
+        let failed = || format!("ClickHouse cannot restore its tables ({})", part.name);
+        let restored = store
+            .begin_restore(&from(&part.name))
+            .await
+            .with_context(failed)?;
+        let show = |bytes| report("tables", done + bytes, set.table_bytes);
+        done += finish(store, &[restored], show)
+            .await
+            .with_context(failed)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! The description of a set.
+
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use unjank_protocol::Timestamp;
+
+use crate::store::BackupPart;
+
+/// The description of a set of files. Without it, the set is incomplete.
+const DESCRIPTION: &str = "backup.json";
+/// The version of the layout.
+const FORMAT: u32 = 1;
+
+pub(super) const CLICKHOUSE: &str = "clickhouse";
+pub(super) const SQLITE: &str = "control.sqlite";
+pub(super) const POSTGRES: &str = "control.dump";
+pub(super) const SECRET: &str = "secret";
+pub(super) const LOG: &str = "log";
+/// Folders of the data folder that are copied as they are.
+pub(super) const FOLDERS: [&str; 2] = ["dead-letter", "symbols"];
+
+/// A complete set.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BackupSet {
+    format: u32,
+    /// The version of unjank that made the set.
+    pub version: String,
+    pub begun: Timestamp,
+    /// Every batch that was acknowledged before this time is in the set.
+    pub complete_until: Timestamp,
+    pub database: String,
+    pub clickhouse: ClickHouseAt,
+    pub parts: Vec<BackupPart>,
+    /// The bytes of the tables.
+    pub table_bytes: u64,
+    /// All files except those below `clickhouse/`, which has checksums of its own.
+    pub(super) files: Vec<CopiedFile>,
+}
+
+/// Where the tables are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClickHouseAt {
+    /// In the folder `clickhouse` of the set.
+    Set,
+    /// Where the operator told ClickHouse to write them. The destination may contain a password, so it is not stored.
+    Elsewhere,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CopiedFile {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    pub(super) sha256: String,
+}
+
+/// What a set is made of.
+pub(super) struct Contents {
+    pub(super) begun: Timestamp,
+    pub(super) complete_until: Timestamp,
+    pub(super) database: String,
+    pub(super) clickhouse: ClickHouseAt,
+    pub(super) parts: Vec<BackupPart>,
+    pub(super) table_bytes: u64,
+    pub(super) files: Vec<CopiedFile>,
+}
+
+impl BackupSet {
+    pub(super) fn of(contents: Contents) -> Self {
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            begun: contents.begun,
+            complete_until: contents.complete_until,
+            database: contents.database,
+            clickhouse: contents.clickhouse,
+            parts: contents.parts,
+            table_bytes: contents.table_bytes,
+            files: contents.files,
+        }
+    }
+
+    /// Returns the size of all files.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let files: u64 = self.files.iter().map(|file| file.bytes).sum();
+        files + self.table_bytes
+    }
+
+    /// Writes the description. The set is complete from then on.
+    pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        let path = folder.join(DESCRIPTION);
+        let fresh = folder.join("backup.new");
+        let write = || {
+            std::fs::write(&fresh, serde_json::to_vec_pretty(self)?)?;
+            std::fs::File::open(&fresh)?.sync_all()?;
+            std::fs::rename(&fresh, &path)?;
+            std::fs::File::open(folder)?.sync_all()
+        };
+        write().with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Reads the description of a set, and checks that its files exist.
+    pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join(DESCRIPTION);
+        let bytes = match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => anyhow::bail!(
+                "{} is no complete backup: it has no {DESCRIPTION}, which `unjank backup` writes last",
+                folder.display()
+            ),
+            read => read.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        #[derive(Deserialize)]
+        struct Format {
+            format: u32,
+            version: String,
+        }
+        let damaged = || format!("{} is damaged", path.display());
+        let Format { format, version } = serde_json::from_slice(&bytes).with_context(damaged)?;
+        anyhow::ensure!(
+            format <= FORMAT,
+            "{} was made by unjank {version}, which is newer than this one: restore it with that version",
+            folder.display()
+        );
+        let set: Self = serde_json::from_slice(&bytes).with_context(damaged)?;
+        for file in &set.files {
+            anyhow::ensure!(is_inside(&file.path), "{}", damaged());
+            let length = std::fs::metadata(folder.join(&file.path)).map(|found| found.len());
+            anyhow::ensure!(
+                length.is_ok_and(|length| length == file.bytes),
+                "the backup {} lacks {}, or the file has another size",
+                folder.display(),
+                file.path.display()
+            );
+        }
+        for part in &set.parts {
+            let is_name = Path::new(&part.name).components().count() == 1;
+            anyhow::ensure!(is_name && is_inside(Path::new(&part.name)), "{}", damaged());
+        }
+        Ok(set)
+    }
+}
+
+/// Whether a path stays inside of its folder.
+fn is_inside(path: &Path) -> bool {
+    let mut parts = path.components().peekable();
+    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
+}
