@@ -26,30 +26,51 @@ pub use self::set::{BackupSet, ClickHouseAt};
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use crate::store::ClickHouse;
+use crate::store::{BackupState, ClickHouse, Failure};
 
 /// Reports progress: bytes that are done and bytes in all.
 pub type OnProgress<'a> = &'a (dyn Fn(&str, u64, u64) + Sync);
 
 const PAUSE: Duration = Duration::from_millis(300);
+/// How long ClickHouse may fail to say how far it is.
+const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until ClickHouse has finished its copies.
-async fn finish(store: &ClickHouse, copies: &[Uuid], report: impl Fn(u64)) -> anyhow::Result<u64> {
+/// Waits until ClickHouse has finished its copies. Returns their size. `report` gets the bytes that are done, and may end the wait.
+async fn finish(
+    store: &ClickHouse,
+    copies: &[Uuid],
+    report: impl Fn(u64) -> anyhow::Result<()>,
+) -> anyhow::Result<u64> {
+    let mut heard = Instant::now();
     loop {
-        let mut bytes = 0;
-        let mut is_done = true;
-        for copy in copies {
-            let state = store.backup_state(*copy).await?;
-            bytes += state.bytes;
-            is_done &= state.is_done;
-        }
-        report(bytes);
-        if is_done {
-            return Ok(bytes);
+        match progress(store, copies).await {
+            Ok(state) => {
+                heard = Instant::now();
+                report(state.bytes)?;
+                if state.is_done {
+                    return Ok(state.bytes);
+                }
+            }
+            // ClickHouse may be busy.
+            Err(Failure::Later(_) | Failure::TooMuch(_)) if heard.elapsed() < PATIENCE => {}
+            Err(failure) => return Err(failure.into()),
         }
         sleep(PAUSE).await;
     }
+}
+
+async fn progress(store: &ClickHouse, copies: &[Uuid]) -> Result<BackupState, Failure> {
+    let mut all = BackupState {
+        bytes: 0,
+        is_done: true,
+    };
+    for copy in copies {
+        let state = store.backup_state(*copy).await?;
+        all.bytes += state.bytes;
+        all.is_done &= state.is_done;
+    }
+    Ok(all)
 }

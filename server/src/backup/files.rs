@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use tokio::task::yield_now;
 
 use super::set::CopiedFile;
+use crate::store::free_bytes;
 
 const PIECE: usize = 1 << 20;
 
@@ -109,6 +110,35 @@ pub(super) fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Returns the size of all files below a folder.
+pub(super) fn size(folder: &Path) -> anyhow::Result<u64> {
+    let sizes = files_below(folder)?.into_iter().map(|path| {
+        let found = fs::metadata(folder.join(path));
+        // A file may vanish while the server runs.
+        found.map_or(0, |found| found.len())
+    });
+    Ok(sizes.sum())
+}
+
+/// Fails unless the disk of a folder has this much free space.
+pub(super) fn check_room(folder: &Path, bytes: u64) -> anyhow::Result<()> {
+    let free = free_bytes(folder).unwrap_or(u64::MAX);
+    anyhow::ensure!(
+        free >= bytes,
+        "the disk of {} has {} MiB free, and {} MiB are needed there: free some space",
+        folder.display(),
+        free >> 20,
+        bytes >> 20
+    );
+    Ok(())
+}
+
+/// Whether two folders are on one file system.
+pub(super) fn share_disk(one: &Path, other: &Path) -> bool {
+    let device = |folder: &Path| fs::metadata(folder).map(|found| found.dev());
+    matches!((device(one), device(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Moves a folder, file by file if it moves to another file system.

@@ -7,11 +7,13 @@ use anyhow::Context as _;
 use unjank_protocol::Timestamp;
 use uuid::Uuid;
 
-use super::set::{CLICKHOUSE, Contents, CopiedFile, FOLDERS, LOG, POSTGRES, SECRET, SQLITE};
+use super::set::{
+    CLICKHOUSE, Contents, CopiedFile, DEAD_LETTERS, LOG, POSTGRES, SECRET, SQLITE, SYMBOLS,
+};
 use super::{BackupSet, ClickHouseAt, OnProgress, files, finish, postgres};
 use crate::clock::Clock;
 use crate::store::control::copy_sqlite;
-use crate::store::{BackupPart, ClickHouse, LogHold, free_bytes};
+use crate::store::{BackupPart, ClickHouse, LogHold};
 
 /// What to copy, and to where.
 #[derive(Clone, Debug)]
@@ -44,6 +46,12 @@ pub async fn make(
         to.display()
     );
     files::make_folder(to)?;
+    let engine = plan.data_dir.join("engine").canonicalize();
+    anyhow::ensure!(
+        !engine.is_ok_and(|engine| to.canonicalize().is_ok_and(|to| to.starts_with(engine))),
+        "{} is in the folder of the embedded engine: choose another one",
+        to.display()
+    );
     let staged = Staged(
         plan.data_dir
             .join("engine/backups")
@@ -81,22 +89,35 @@ impl Job<'_> {
     async fn copy_all(&self) -> anyhow::Result<BackupSet> {
         let plan = self.plan;
         let begun = now();
-        let hold = LogHold::take(&plan.data_dir.join(LOG)).context("cannot hold the ingest log")?;
+        let log = plan.data_dir.join(LOG);
+        let hold = LogHold::take(&log).with_context(|| {
+            format!(
+                "cannot hold the ingest log {}: run the command on the machine of the server, with its --data-dir",
+                log.display()
+            )
+        })?;
         let hold =
             hold.context("another backup of this data folder is running: wait until it has ended")?;
-        self.staged.remove_all()?;
+        if plan.clickhouse_to.is_none() {
+            // Of a backup that was killed.
+            self.store.end_backups().await?;
+            self.staged.remove_all()?;
+        }
+        if !plan.control_url.starts_with("sqlite:") {
+            postgres::check().await?;
+        }
+        // A dead letter that is retried from now on is in the set. Its rows may be missing, or not rolled up.
+        let mut copied = copy_folder(plan, DEAD_LETTERS).await?;
         let (parts, table_bytes) = self.copy_tables().await?;
         let complete_until = now();
-        let mut copied = copy_log(plan, &hold).await?;
+        copied.extend(copy_log(plan, &hold).await?);
         drop(hold);
         copied.push(copy_control(plan).await?);
         let secret = plan.data_dir.join(SECRET);
         if secret.exists() {
             copied.push(files::copy(&secret, &plan.to, Path::new(SECRET)).await?);
         }
-        for folder in FOLDERS {
-            copied.extend(copy_folder(plan, folder).await?);
-        }
+        copied.extend(copy_folder(plan, SYMBOLS).await?);
         if plan.clickhouse_to.is_none() {
             files::move_folder(&self.staged.0, &plan.to.join(CLICKHOUSE)).await?;
         }
@@ -126,10 +147,7 @@ impl Job<'_> {
             "ClickHouse has no tables yet: start `unjank serve` first"
         );
         let expected = store.stored_bytes().await?;
-        if plan.clickhouse_to.is_none() {
-            check_room(&plan.data_dir, expected)?;
-            check_room(&plan.to, expected)?;
-        }
+        self.check_room(expected)?;
         let copied = async {
             for part in &parts {
                 let to = match &plan.clickhouse_to {
@@ -145,11 +163,32 @@ impl Job<'_> {
             let copies = self.copies().clone();
             finish(store, &copies, |bytes| {
                 (self.report)("tables", bytes, expected);
+                self.leaves_room()
             })
             .await
         };
         let copied = copied.await.context("ClickHouse cannot copy its tables")?;
         Ok((parts, copied))
+    }
+
+    /// A full disk would stop ingest.
+    fn check_room(&self, table_bytes: u64) -> anyhow::Result<()> {
+        let plan = self.plan;
+        let mut bytes = 0;
+        for folder in [LOG, DEAD_LETTERS, SYMBOLS] {
+            bytes += files::size(&plan.data_dir.join(folder))?;
+        }
+        let tables = match plan.clickhouse_to {
+            None => table_bytes,
+            Some(_) => 0,
+        };
+        files::check_room(&plan.to, bytes + tables + SPARE_BYTES)?;
+        files::check_room(&plan.data_dir, tables + SPARE_BYTES)
+    }
+
+    /// The data grows while it is copied.
+    fn leaves_room(&self) -> anyhow::Result<()> {
+        files::check_room(&self.plan.data_dir, SPARE_BYTES / 2)
     }
 
     fn copies(&self) -> MutexGuard<'_, Vec<Uuid>> {
@@ -174,26 +213,11 @@ fn now() -> Timestamp {
     Timestamp::from(Clock::system().now())
 }
 
-/// A full disk would stop ingest.
-fn check_room(folder: &Path, bytes: u64) -> anyhow::Result<()> {
-    let wanted = bytes + SPARE_BYTES;
-    let free = free_bytes(folder).unwrap_or(u64::MAX);
-    anyhow::ensure!(
-        free >= wanted,
-        "{} has {} MiB free, and the copy of the tables needs {} MiB there: free some space, or let ClickHouse write elsewhere \
-         (--clickhouse-to)",
-        folder.display(),
-        free >> 20,
-        wanted >> 20
-    );
-    Ok(())
-}
-
 async fn copy_log(plan: &BackupPlan, hold: &LogHold) -> anyhow::Result<Vec<CopiedFile>> {
     let held = || {
         hold.files()?.context(
-            "the ingest log became half full while ClickHouse was copied, so the server deleted records that the backup needs: \
-             raise --log-max-bytes, or make backups when there is less load",
+            "while ClickHouse was copied, the ingest log became half full or the disk nearly full, so the server deleted records \
+             that the backup needs: raise --log-max-bytes, free some space, or make backups when there is less load",
         )
     };
     let mut copied = Vec::new();

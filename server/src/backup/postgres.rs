@@ -8,6 +8,11 @@ use anyhow::Context as _;
 use percent_encoding::percent_decode_str;
 use tokio::process::Command;
 
+/// Fails if the program that copies a database is missing.
+pub(super) async fn check() -> anyhow::Result<()> {
+    output(Command::new("pg_dump").arg("--version")).await
+}
+
 /// Writes all tables of a database to a file.
 pub(super) async fn dump(url: &str, file: &Path) -> anyhow::Result<()> {
     let mut command = Command::new("pg_dump");
@@ -29,11 +34,6 @@ pub(super) async fn load(url: &str, file: &Path) -> anyhow::Result<()> {
 
 /// Runs a program on a database. Everybody on the machine can read its arguments, but not its environment.
 async fn run(command: &mut Command, url: &str) -> anyhow::Result<()> {
-    let program = command
-        .as_std()
-        .get_program()
-        .to_string_lossy()
-        .into_owned();
     // The URL is not quoted, because it may contain a password.
     let mut url = reqwest::Url::parse(url).context("the URL of the control database is invalid")?;
     if let Some(password) = url.password() {
@@ -41,8 +41,16 @@ async fn run(command: &mut Command, url: &str) -> anyhow::Result<()> {
         command.env("PGPASSWORD", password);
         let _changed = url.set_password(None).is_ok();
     }
-    command.arg(format!("--dbname={url}")).stdin(Stdio::null());
-    let output = match command.output().await {
+    output(command.arg(format!("--dbname={url}"))).await
+}
+
+async fn output(command: &mut Command) -> anyhow::Result<()> {
+    let program = command
+        .as_std()
+        .get_program()
+        .to_string_lossy()
+        .into_owned();
+    let output = match command.stdin(Stdio::null()).output().await {
         Err(error) if error.kind() == io::ErrorKind::NotFound => anyhow::bail!(
             "the control database is in PostgreSQL, and `{program}` is not on the PATH: install PostgreSQL's client programs"
         ),

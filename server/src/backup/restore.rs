@@ -1,5 +1,6 @@
 //! Restores a set into an empty data folder.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -7,6 +8,7 @@ use uuid::Uuid;
 
 use super::set::{CLICKHOUSE, POSTGRES, SQLITE};
 use super::{BackupSet, ClickHouseAt, OnProgress, files, finish, postgres};
+use crate::store::control::is_empty_postgres;
 use crate::store::{ClickHouse, EngineSettings, Target};
 
 /// What to restore, and to where.
@@ -30,6 +32,8 @@ pub enum RestoreInto {
 
 /// Exists while a data folder is restored.
 const UNFINISHED: &str = "restore.unfinished";
+/// Room that stays free.
+const SPARE_BYTES: u64 = 1 << 30;
 
 /// Whether a restore into this folder did not finish.
 #[must_use]
@@ -42,15 +46,31 @@ pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Resu
     let set = BackupSet::read(&plan.from)?;
     let data_dir = &plan.data_dir;
     check(plan, &set)?;
-    if is_unfinished(data_dir) {
-        let failed = || format!("cannot empty {}", data_dir.display());
-        std::fs::remove_dir_all(data_dir).with_context(failed)?;
+    if let Some(url) = &plan.postgres {
+        let empty = is_empty_postgres(url)
+            .await
+            .context("cannot read PostgreSQL")?;
+        anyhow::ensure!(
+            empty,
+            "the PostgreSQL database of --database-url has tables already: restore into an empty one"
+        );
+    }
+    if let RestoreInto::External { target, .. } = &plan.into {
+        let store = ClickHouse::away(&set.database);
+        store.point_at(Some(target));
+        store.create_empty().await?;
     }
     files::make_folder(data_dir)?;
     let unfinished = data_dir.join(UNFINISHED);
-    std::fs::File::create(&unfinished)
-        .and_then(|file| file.sync_all())
-        .with_context(|| format!("cannot write {}", unfinished.display()))?;
+    let marker = File::create(&unfinished).and_then(|file| file.sync_all().map(|()| file));
+    let marker = marker.with_context(|| format!("cannot write {}", unfinished.display()))?;
+    anyhow::ensure!(
+        marker.try_lock().is_ok(),
+        "another restore into {} is running",
+        data_dir.display()
+    );
+    empty(data_dir)?;
+    check_room(plan, &set)?;
     let all: u64 = set.files.iter().map(|file| file.bytes).sum();
     let mut done = 0;
     for file in &set.files {
@@ -71,6 +91,36 @@ pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Resu
     std::fs::remove_file(&unfinished)?;
     files::sync_all(data_dir)?;
     Ok(set)
+}
+
+/// Deletes what an unfinished restore has left. The marker stays.
+fn empty(data_dir: &Path) -> anyhow::Result<()> {
+    let failed = || format!("cannot empty {}", data_dir.display());
+    for entry in std::fs::read_dir(data_dir).with_context(failed)? {
+        let entry = entry.with_context(failed)?;
+        if entry.file_name() == UNFINISHED {
+            continue;
+        }
+        let removed = match entry.file_type().with_context(failed)?.is_dir() {
+            true => std::fs::remove_dir_all(entry.path()),
+            false => std::fs::remove_file(entry.path()),
+        };
+        removed.with_context(failed)?;
+    }
+    Ok(())
+}
+
+/// Another server may use the same disk.
+fn check_room(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
+    let tables = match &plan.into {
+        RestoreInto::External { .. } => 0,
+        // The embedded engine reads below its own folder only: links, or a second copy.
+        RestoreInto::Embedded(_) if files::share_disk(&plan.from, &plan.data_dir) => 1,
+        RestoreInto::Embedded(_) => 2,
+    };
+    let files = set.bytes() - set.table_bytes;
+    let wanted = files + tables * set.table_bytes + SPARE_BYTES;
+    files::check_room(&plan.data_dir, wanted)
 }
 
 /// Checks all that can be known before anything is written.
@@ -139,8 +189,9 @@ async fn restore_tables(
             let from = |part: &str| format!("File('{name}/{part}')");
             let loaded = load_tables(&store, set, report, from).await;
             store.point_at(None);
-            started.stop(&engine.data_dir).await?;
+            let stopped = started.stop(&engine.data_dir).await;
             loaded?;
+            stopped?;
             std::fs::remove_dir_all(&folder)
                 .context("cannot delete the engine's copy of the backup")
         }
@@ -162,7 +213,10 @@ async fn load_tables(
             .begin_restore(&from(&part.name))
             .await
             .with_context(failed)?;
-        let show = |bytes| report("tables", done + bytes, set.table_bytes);
+        let show = |bytes| {
+            report("tables", done + bytes, set.table_bytes);
+            Ok(())
+        };
         done += finish(store, &[restored], show)
             .await
             .with_context(failed)?;

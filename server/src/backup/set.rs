@@ -18,8 +18,8 @@ pub(super) const SQLITE: &str = "control.sqlite";
 pub(super) const POSTGRES: &str = "control.dump";
 pub(super) const SECRET: &str = "secret";
 pub(super) const LOG: &str = "log";
-/// Folders of the data folder that are copied as they are.
-pub(super) const FOLDERS: [&str; 2] = ["dead-letter", "symbols"];
+pub(super) const DEAD_LETTERS: &str = "dead-letter";
+pub(super) const SYMBOLS: &str = "symbols";
 
 /// A complete set.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -136,8 +136,9 @@ impl BackupSet {
             );
         }
         for part in &set.parts {
-            let is_name = Path::new(&part.name).components().count() == 1;
-            anyhow::ensure!(is_name && is_inside(Path::new(&part.name)), "{}", damaged());
+            let is_name =
+                !part.name.is_empty() && part.name.bytes().all(|byte| byte.is_ascii_lowercase());
+            anyhow::ensure!(is_name, "{}", damaged());
         }
         Ok(set)
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::server::keep_files_private;
 use super::{DEFAULT_WAIT, runtime, store_in_use};
@@ -52,6 +53,10 @@ pub(super) fn with_part(text: &str) -> Result<String, String> {
 pub(super) fn run(shared: &Shared, args: BackupArgs) -> anyhow::Result<()> {
     keep_files_private();
     anyhow::ensure!(
+        shared.clickhouse_url.is_some() || args.clickhouse_to.is_none(),
+        "the embedded engine writes into the folder of the backup: leave out --clickhouse-to, or set --clickhouse-url"
+    );
+    anyhow::ensure!(
         shared.clickhouse_url.is_none() || args.clickhouse_to.is_some(),
         "your own ClickHouse writes its tables itself: say where (--clickhouse-to), such as \"S3('https://…/{{part}}', '…', '…')\""
     );
@@ -66,16 +71,35 @@ pub(super) fn run(shared: &Shared, args: BackupArgs) -> anyhow::Result<()> {
     let report = |what: &str, done, all| progress.show(what, done, all);
     let made = runtime()?.block_on(async {
         let store = store_in_use(shared, DEFAULT_WAIT).await?;
-        make(&plan, &store, tokio::signal::ctrl_c(), &report).await
+        make(&plan, &store, interrupted()?, &report).await
     });
     progress.end();
     Ok(say(&plan, &made?)?)
 }
 
+/// Resolves when the command has to end.
+fn interrupted() -> std::io::Result<impl Future> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hang_up.recv() => {}
+        }
+    })
+}
+
 fn say(plan: &BackupPlan, set: &BackupSet) -> std::io::Result<()> {
+    // Other servers that share PostgreSQL have logs of their own.
+    let by = match plan.control_url.starts_with("sqlite:") {
+        true => "",
+        false => " by this server",
+    };
     writeln!(
         stdout().lock(),
-        "{}: {}, with all batches that were acknowledged before {}\nrestore it with: unjank restore {0} --data-dir NEW_FOLDER",
+        "{}: {}, with all batches that were acknowledged{by} before {}\nrestore it with: unjank restore {0} --data-dir NEW_FOLDER",
         plan.to.display(),
         HumanBytes(set.bytes()),
         set.complete_until

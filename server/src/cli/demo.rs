@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use unjank_protocol::Timestamp;
 
 use super::runtime;
-use super::server::{keep_files_private, listeners, watch_signals};
+use super::server::{keep_files_private, listeners, refuse_unfinished, watch_signals};
 use crate::app::App;
 use crate::clock::{HOUR, UnixTime};
 use crate::config::{Keep, Serve, Shared};
@@ -51,6 +51,7 @@ fn time(text: &str) -> Result<Timestamp, String> {
 }
 
 pub(super) fn run(shared: &Shared, args: &DemoArgs) -> anyhow::Result<()> {
+    refuse_unfinished(shared)?;
     let held = DemoFile::read(&shared.data_dir)?;
     if held.as_ref().is_some_and(|demo| !demo.complete) {
         anyhow::bail!(

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::io::AsyncReadExt;
 
 use super::runtime;
-use super::server::keep_files_private;
+use super::server::{keep_files_private, refuse_unfinished};
 use crate::config::{Engine, Shared, engine_passwords};
 use crate::store::EngineSettings;
 
@@ -77,6 +77,7 @@ pub(super) fn run(shared: &Shared, args: &EngineArgs) -> anyhow::Result<()> {
             clickhouse.path().display()
         )?);
     }
+    refuse_unfinished(shared)?;
     keep_files_private();
     let runtime = runtime()?;
     let served = runtime.block_on(serve(&settings, args.until_stdin_ends));

@@ -55,12 +55,14 @@ pub(super) fn run(shared: &Shared, args: RestoreArgs) -> anyhow::Result<()> {
         None => RestoreInto::Embedded(Box::new(engine(shared, args.max_memory_bytes)?)),
     };
     let control = shared.database_url.as_ref().map(Secret::reveal);
+    anyhow::ensure!(
+        !control.is_some_and(|url| url.starts_with("sqlite:")),
+        "the control database is restored as control.sqlite in the data folder: leave out --database-url, and move the file afterwards"
+    );
     let plan = RestorePlan {
         from: args.folder,
         data_dir: shared.data_dir.clone(),
-        postgres: control
-            .filter(|url| !url.starts_with("sqlite:"))
-            .map(str::to_owned),
+        postgres: control.map(str::to_owned),
         into,
     };
     let progress = Progress::new();

@@ -20,11 +20,7 @@ use crate::store::{self, ClickHouse};
 
 pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
     keep_files_private();
-    anyhow::ensure!(
-        !is_unfinished(&shared.data_dir),
-        "a restore into {} did not finish: run the same `unjank restore` again",
-        shared.data_dir.display()
-    );
+    refuse_unfinished(shared)?;
     let runtime = runtime()?;
     let result = runtime.block_on(async {
         let listeners = listeners(settings).await?;
@@ -51,6 +47,16 @@ pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
     // A thread stuck in a system call must not keep the server from exiting.
     runtime.shutdown_timeout(Duration::from_secs(2));
     result
+}
+
+/// Fails if the data folder has only a part of a backup.
+pub(super) fn refuse_unfinished(shared: &Shared) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        !is_unfinished(&shared.data_dir),
+        "a restore into {} did not finish: run the same `unjank restore` again",
+        shared.data_dir.display()
+    );
+    Ok(())
 }
 
 /// Prints the link for creating the first user. The code is in the fragment, which browsers do not send, so no proxy

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, Failure};
 use super::raw::RAW;
+use super::rebuild::SCRATCH;
 use super::roll_ups::RollUpTable;
 
 /// Tables that are copied together.
@@ -44,11 +45,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 impl ClickHouse {
     /// Returns all tables of the database, in the order in which they are copied.
     pub async fn backup_parts(&self) -> Result<Vec<BackupPart>, Failure> {
-        let tables =
-            "SELECT name FROM system.tables WHERE database = {database:String} ORDER BY name";
+        let tables = "SELECT name FROM system.tables WHERE database = {database:String} AND NOT match(name, {scratch:String}) ORDER BY name";
         let tables = self.client()?.query(tables);
         let tables: Vec<String> = tables
             .param("database", self.database())
+            .param("scratch", SCRATCH)
             .fetch_all()
             .await?;
         let rolled_up: BTreeSet<&str> = RollUpTable::all().map(|table| table.name).collect();
@@ -125,7 +126,7 @@ impl ClickHouse {
         let parts = self.backup_parts().await?;
         anyhow::ensure!(
             parts.is_empty(),
-            "the database `{}` of ClickHouse has tables already: restore into an empty database",
+            "the database `{}` of ClickHouse has tables already, maybe of a restore that failed: restore into an empty database (DROP DATABASE … SYNC)",
             self.database()
         );
         Ok(())
@@ -145,11 +146,17 @@ impl ClickHouse {
         let told = self.client()?.query(sql).bind(id.to_string());
         let told: Option<Told> = told.fetch_optional().await?;
         let lost = "ClickHouse has restarted, so the copy has ended";
-        let told = told.ok_or_else(|| Failure::Later(lost.to_owned()))?;
+        let told = told.ok_or_else(|| Failure::Content(lost.to_owned()))?;
         match told.status.as_str() {
             "CREATING_BACKUP" | "BACKUP_CREATED" | "RESTORING" | "RESTORED" => Ok(told),
-            _ => Err(Failure::Later(told.error)),
+            _ => Err(Failure::Content(told.error)),
         }
+    }
+
+    /// Ends all copies of the embedded engine that are still being made.
+    pub async fn end_backups(&self) -> Result<(), Failure> {
+        let sql = "KILL QUERY WHERE query_id IN (SELECT query_id FROM system.backups WHERE status = 'CREATING_BACKUP') SYNC FORMAT Null";
+        Ok(self.client()?.query(sql).execute().await?)
     }
 
     /// Ends a copy that is no longer needed.

@@ -64,7 +64,7 @@ pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFi
 pub use self::change::new_id;
 pub use self::channels::{Channel, ChannelFields, ChannelKind, NewChannel, Severity};
 pub use self::claims::{Claim, Claimed, Claims, Owner};
-pub use self::copy::copy_sqlite;
+pub use self::copy::{copy_sqlite, is_empty_postgres};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, NewDeviceKey};
 pub use self::documents::{Document, DocumentChange, DocumentKind, NewDocument};
 pub use self::erasures::{ENFORCED_DAYS, Erasure, ErasureKind, ErasureState, Receipt, Work};

@@ -88,6 +88,9 @@ struct State {
     probe_waits: AtomicBool,
     /// Whether segments were deleted although a backup held them.
     hold_broken: AtomicBool,
+    /// A hold of a simulated backup.
+    #[cfg(test)]
+    is_held: AtomicBool,
     /// Cancelled when the thread has ended.
     ended: CancellationToken,
     metrics: LogMetrics,
@@ -133,6 +136,7 @@ impl IngestLog {
             renew_when_opened: true,
         };
         let (log, recovery) = Log::open_on(Arc::clone(&files.0), options)?;
+        hold::prepare(&dir);
         let identity = identity::load(&files, &dir)?;
         report(&recovery, &metrics);
         for (gauge, bytes) in [
@@ -151,6 +155,8 @@ impl IngestLog {
             verdict: watch::Sender::new(Ok(())),
             probe_waits: AtomicBool::new(false),
             hold_broken: AtomicBool::new(false),
+            #[cfg(test)]
+            is_held: AtomicBool::new(false),
             ended: CancellationToken::new(),
             metrics,
         });
@@ -239,6 +245,12 @@ impl IngestLog {
             }
         }
         Ok(records)
+    }
+
+    /// Begins or ends a hold, without a lock on a real disk.
+    #[cfg(test)]
+    pub(super) fn hold(&self, holds: bool) {
+        self.0.state.is_held.store(holds, Ordering::Relaxed);
     }
 
     /// Watches the number of the last durable record.
@@ -357,20 +369,33 @@ impl IngestLog {
 impl Inner {
     /// Deletes drained segments, unless a backup holds them.
     fn trim(&self, through: Seq) -> io::Result<()> {
-        let metrics = &self.state.metrics;
-        let _permission = match Release::ask(&self.dir) {
+        let release = Release::ask(&self.dir);
+        #[cfg(test)]
+        let release = match self.state.is_held.load(Ordering::Relaxed) {
+            true => Release::Held,
+            false => release,
+        };
+        let _permission = match release {
             Release::Granted(permission) => permission,
-            Release::Held if metrics.bytes.get() <= metrics.max_bytes.get() / 2 => return Ok(()),
+            Release::Held if self.has_room_for_holds() => return Ok(()),
             Release::Held => {
                 if !self.state.hold_broken.swap(true, Ordering::Relaxed) {
                     tracing::warn!(
-                        "the ingest log is half full: drained segments are deleted, so the backup that needs them fails"
+                        "the ingest log is half full or the disk nearly full: drained segments are deleted, so the backup that needs them fails"
                     );
                 }
                 None
             }
         };
         self.trimmer.trim(through)
+    }
+
+    /// Whether the server can do without the space of drained segments.
+    fn has_room_for_holds(&self) -> bool {
+        let metrics = &self.state.metrics;
+        let spare = u64::try_from(metrics.min_free_bytes.get()).unwrap_or_default();
+        metrics.bytes.get() <= metrics.max_bytes.get() / 2
+            && disk::free_bytes(&self.dir).is_none_or(|free| free >= spare.saturating_mul(2))
     }
 }
 

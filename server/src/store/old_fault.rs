@@ -1,4 +1,4 @@
-//! Bugs of earlier versions. The simulation enables one at a time and proves that it finds the bug.
+//! Bugs, most of them of earlier versions. The simulation enables one at a time and proves that it finds the bug.
 
 /// A bug, by what the code did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,12 @@ pub(super) enum OldFault {
     StateBeforeSave,
     /// Blocks with different columns had the same number in one table.
     LayoutsShareNumbers,
+    /// A backup let the server delete records while the tables were copied.
+    #[cfg(test)]
+    BackupsDoNotHold,
+    /// A backup copied the tables in the order in which they are filled.
+    #[cfg(test)]
+    BackupsCopyInOrder,
 }
 
 #[cfg(not(test))]

@@ -21,6 +21,8 @@ mod raw_rows;
 mod record;
 mod scratch;
 
+pub(super) use self::scratch::SCRATCH;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

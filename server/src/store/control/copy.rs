@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use sqlx::ConnectOptions as _;
+use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::error::ControlError;
 use super::sqlite;
@@ -20,4 +21,14 @@ pub async fn copy_sqlite(url: &str, to: &Path) -> Result<(), ControlError> {
         .execute(&mut connection)
         .await?;
     Ok(())
+}
+
+/// Whether a PostgreSQL database has no tables.
+pub async fn is_empty_postgres(url: &str) -> Result<bool, ControlError> {
+    let mut connection = PgConnection::connect(url).await?;
+    let tables = "SELECT count(*) FROM pg_catalog.pg_tables WHERE schemaname = current_schema()";
+    let tables: i64 = sqlx::query_scalar(tables)
+        .fetch_one(&mut connection)
+        .await?;
+    Ok(tables == 0)
 }

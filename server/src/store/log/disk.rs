@@ -117,6 +117,9 @@ impl Disk {
             return close;
         }
         if !self.has_room() {
+            self.release();
+        }
+        if !self.has_room() {
             self.refuse_all(appends);
             return close;
         }
@@ -163,6 +166,14 @@ impl Disk {
     fn has_room(&self) -> bool {
         // If the system does not report the free space, only a write can show that the disk is full.
         free_bytes(&self.dir).is_none_or(|free| free >= self.min_free_bytes)
+    }
+
+    /// Deletes the drained segments that a backup held. Without it, they would stay until a range is drained, and there would be none.
+    fn release(&self) {
+        let drained = self.state.drained.load(Ordering::Relaxed);
+        if let Err(error) = self.log.trimmer().trim(drained) {
+            tracing::debug!(%error, "cannot delete drained segments of the ingest log");
+        }
     }
 
     /// Rejects a whole group without touching the disk.

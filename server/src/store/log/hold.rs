@@ -83,13 +83,24 @@ impl LogHold {
         }))
     }
 
-    /// Returns the files of the log now, or `None` if the server had to delete records because the log was half full.
+    /// Returns the files of the log now, or `None` if the server had to delete records.
     pub fn files(&self) -> io::Result<Option<HeldLog>> {
         let now = HeldLog::of(&self.folder)?;
-        let first = self.files.segments.first();
+        // The first segment may have been drained completely before the hold.
+        let mut needed = self.files.segments.iter().skip(1);
         let is_whole =
-            now.hint == self.files.hint && first.is_none_or(|one| now.segments.contains(one));
+            now.hint == self.files.hint && needed.all(|segment| now.segments.contains(segment));
         Ok(is_whole.then_some(now))
+    }
+}
+
+/// Creates the lock file, so that the server may open it whichever user makes the first backup.
+pub(super) fn prepare(folder: &Path) {
+    // The log of a simulation has no folder.
+    if let Err(error) = lock_file(folder)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, folder = %folder.display(), "cannot create the lock for backups: backups may fail");
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) struct MonthState {
 }
 
 /// Matches the names of scratch tables.
-const SCRATCH: &str = "_(hourly|daily)_rebuild_[0-9]{6}_[0-9a-f]{32}(_rest)?$";
+pub(in crate::store) const SCRATCH: &str = "_(hourly|daily)_rebuild_[0-9]{6}_[0-9a-f]{32}(_rest)?$";
 
 impl Rebuilder {
     /// Creates an empty table like the part's. Its name contains the rebuild's id: a rebuild that was believed dead cannot write to

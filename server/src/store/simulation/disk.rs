@@ -54,10 +54,26 @@ struct Inode {
     unsynced: Vec<Write>,
 }
 
-/// All files on the disk.
+/// Copies of files.
 #[derive(Clone, Debug)]
 pub(super) struct Image {
     files: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl Image {
+    pub(super) fn file(&self, path: &Path) -> Option<Vec<u8>> {
+        self.files.get(path).cloned()
+    }
+
+    pub(super) fn only(mut self, is_meant: impl Fn(&Path) -> bool) -> Self {
+        self.files.retain(|path, _| is_meant(path));
+        self
+    }
+
+    pub(super) fn with(mut self, other: Self) -> Self {
+        self.files.extend(other.files);
+        self
+    }
 }
 
 impl SimulatedDisk {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::backups;
 use super::disk::Image;
 use super::world::{Running, World};
 
@@ -24,6 +25,8 @@ pub(super) enum Fault {
     LostLedger,
     OlderLedger,
     OlderFolder,
+    /// A backup is restored.
+    Restored,
     TooLarge,
     /// A graceful restart.
     Stop,
@@ -32,7 +35,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::Kill,
         Self::PowerCut,
         Self::DiskFails,
@@ -49,6 +52,7 @@ impl Fault {
         Self::TooLarge,
         Self::Stop,
         Self::Retry,
+        Self::Restored,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -66,6 +70,7 @@ impl Fault {
             Self::LostLedger => "ledger lost",
             Self::OlderLedger => "older ledger restored",
             Self::OlderFolder => "older folder restored",
+            Self::Restored => "backup restored",
             Self::TooLarge => "batches too large",
             Self::Stop => "server stopped",
             Self::Retry => "dead letter retried",
@@ -81,6 +86,9 @@ pub(super) async fn run_with_faults(world: &Arc<World>, faults: &[Fault]) -> Run
     let until = Instant::now() + Duration::from_secs(world.chance.pick(&TIMES));
     let mut running = start(world).await;
     let mut image = world.disk.image();
+    let backups = faults
+        .contains(&Fault::Restored)
+        .then(|| tokio::spawn(backups::run(Arc::clone(world))));
     while Instant::now() < until {
         if world.chance.happens(300) {
             world.history.say(|| "a backup is made".to_owned());
@@ -116,6 +124,11 @@ pub(super) async fn run_with_faults(world: &Arc<World>, faults: &[Fault]) -> Run
             sleep(world.chance.millis(10, 3_000)).await;
             running = start(world).await;
         }
+    }
+    if let Some(backups) = backups {
+        backups.abort();
+        let _ended = backups.await;
+        world.hold(false);
     }
     heal(world);
     if world.disk.has_ended() {
@@ -157,7 +170,8 @@ fn strike(world: &Arc<World>, running: &Running, fault: Fault) -> Option<Fault> 
         | Fault::LostLog
         | Fault::LostLedger
         | Fault::OlderLedger
-        | Fault::OlderFolder => {
+        | Fault::OlderFolder
+        | Fault::Restored => {
             world.disk.end_after(chance.below(40));
             return Some(fault);
         }
@@ -233,6 +247,11 @@ fn while_down(world: &World, fault: Fault, image: &Image) {
             world.excuse_what_is_not_stored();
             world.truth().lost_a_ledger = true;
             world.disk.restore(Some(image), |_| true);
+        }
+        Fault::Restored => {
+            if let Some(set) = world.kept_backup() {
+                backups::restore(world, &set);
+            }
         }
         _ => {}
     }

@@ -98,6 +98,19 @@ impl Store {
         }
     }
 
+    /// Copies a table.
+    pub(super) fn parts(&self, table: &str) -> Vec<Part> {
+        let tables = self.tables();
+        tables.parts.get(table).cloned().unwrap_or_default()
+    }
+
+    /// Replaces all tables, as in a ClickHouse that never had others.
+    pub(super) fn replace(&self, parts: &BTreeMap<String, Vec<Part>>) {
+        let mut tables = self.tables();
+        tables.parts = parts.clone();
+        tables.tokens.clear();
+    }
+
     pub(super) fn rows(&self, table: &str) -> Vec<Row> {
         let tables = self.tables();
         let parts = tables.parts.get(table).into_iter().flatten();

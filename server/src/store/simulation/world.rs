@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::backups::BackupSet;
 use super::chance::{Chance, History};
 use super::connection::Connection;
 use super::disk::SimulatedDisk;
@@ -38,6 +40,9 @@ pub(super) struct World {
     pub(super) truth: Mutex<Truth>,
     /// A batch with more events is too large.
     most_events: Mutex<usize>,
+    /// Whether a backup holds the log.
+    holds: AtomicBool,
+    backup: Mutex<Option<Arc<BackupSet>>>,
 }
 
 /// Returns the microseconds since the epoch, in a world that began at `began`.
@@ -111,6 +116,8 @@ impl World {
             server: Mutex::default(),
             truth: Mutex::default(),
             most_events: Mutex::new(usize::MAX),
+            holds: AtomicBool::new(false),
+            backup: Mutex::default(),
         })
     }
 
@@ -212,6 +219,7 @@ impl World {
         };
         let (log, mut disk) =
             IngestLog::assemble(files.clone(), settings, self.metrics.log.clone())?;
+        log.hold(self.holds.load(Ordering::Relaxed));
         self.truth().logs.insert(Number::log_bits(log.identity()));
         let seen = Arc::new(RecentBatches::new(64));
         log.recall(|project, batch_id| seen.recall(project, batch_id))?;
@@ -306,6 +314,26 @@ impl World {
         truth.ever_lost.extend(&lost);
         truth.excused.extend(lost);
         truth.lost_records = true;
+    }
+
+    /// Begins or ends the hold of a backup. It does not depend on the life of a server.
+    pub(super) fn hold(&self, holds: bool) {
+        self.holds.store(holds, Ordering::Relaxed);
+        if let Some(server) = &*self.server() {
+            server.log.hold(holds);
+        }
+    }
+
+    fn backup(&self) -> MutexGuard<'_, Option<Arc<BackupSet>>> {
+        self.backup.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn keep(&self, set: BackupSet) {
+        *self.backup() = Some(Arc::new(set));
+    }
+
+    pub(super) fn kept_backup(&self) -> Option<Arc<BackupSet>> {
+        self.backup().clone()
     }
 
     /// From now on, batches with more events are too large.
