@@ -18,7 +18,7 @@ use crate::wait;
 
 const SPANS: usize = 5;
 /// The pause of a device between two batches.
-const PAUSE: Duration = Duration::from_millis(30);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The rows of each signal, and how often their roll-ups and `outcomes` count them.
 const COUNTS: &str = "SELECT (SELECT count() FROM spans) AS spans, (SELECT uniqExact(span_id) FROM spans), \
@@ -113,7 +113,7 @@ async fn reports_and_backups(
         let (stop, stopped) = watch::channel(false);
         let url = format!("{}/v1/ingest", program.listen);
         let mut devices = JoinSet::new();
-        for _ in 0..3 {
+        for _ in 0..2 {
             devices.spawn(report(url.clone(), stopped.clone()));
         }
         before.push(ids(&all));
