@@ -10,8 +10,8 @@
 //! | `control.sqlite` or `control.dump` | the control database |
 //! | `secret`, `dead-letter/`, `symbols/` | as in the data folder |
 //!
-//! The server may run meanwhile. The log is held, then the tables are copied, then the log: so each acknowledged event is in one of the two,
-//! or in both. The ledger is not part of a set. Without a ledger, the writer checks every record of the log against the stored rows, as
+//! The server keeps running. The backup holds the log, copies the tables, and then copies the log. So each acknowledged event is in the
+//! tables, in the log, or in both. The ledger is not part of a set. Without a ledger, the writer checks every record of the log against the stored rows, as
 //! `docs/decisions/0002-exactly-once.md` describes.
 
 mod files;
@@ -20,7 +20,7 @@ mod postgres;
 mod restore;
 mod set;
 
-pub use self::make::{BackupPlan, make};
+pub use self::make::{BackupPlan, ControlAt, make};
 pub use self::restore::{RestoreInto, RestorePlan, is_unfinished, restore};
 pub use self::set::{BackupSet, ClickHouseAt};
 
@@ -31,31 +31,31 @@ use uuid::Uuid;
 
 use crate::store::{BackupState, ClickHouse, Failure};
 
-/// Reports progress: bytes that are done and bytes in all.
+/// Reports progress: what is copied, the bytes copied so far, and the total bytes.
 pub type OnProgress<'a> = &'a (dyn Fn(&str, u64, u64) + Sync);
 
 const PAUSE: Duration = Duration::from_millis(300);
-/// How long ClickHouse may fail to say how far it is.
+/// If queries for the progress fail for this long, the backup fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until ClickHouse has finished its copies. Returns their size. `report` gets the bytes that are done, and may end the wait.
+/// Waits until ClickHouse has finished its copies. Returns their size. `report` receives the bytes copied so far; its error ends the wait.
 async fn finish(
     store: &ClickHouse,
     copies: &[Uuid],
     report: impl Fn(u64) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
-    let mut heard = Instant::now();
+    let mut answered = Instant::now();
     loop {
         match progress(store, copies).await {
             Ok(state) => {
-                heard = Instant::now();
+                answered = Instant::now();
                 report(state.bytes)?;
                 if state.is_done {
                     return Ok(state.bytes);
                 }
             }
             // ClickHouse may be busy.
-            Err(Failure::Later(_) | Failure::TooMuch(_)) if heard.elapsed() < PATIENCE => {}
+            Err(Failure::Later(_) | Failure::TooMuch(_)) if answered.elapsed() < PATIENCE => {}
             Err(failure) => return Err(failure.into()),
         }
         sleep(PAUSE).await;

@@ -3,6 +3,7 @@
 mod alerts;
 mod api_client;
 mod backup;
+mod byte_bar;
 mod choice;
 mod classify;
 mod compare;

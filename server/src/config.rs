@@ -271,6 +271,10 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_ENGINE_MAX_MEMORY_BYTES", value_name = "BYTES", default_value_t = 4 << 30)]
     pub engine_max_memory_bytes: u64,
 
+    /// The nice level of the embedded engine, added to the server's: by default, devices are answered before parts are merged.
+    #[arg(long, env = "UNJANK_ENGINE_NICE", value_name = "LEVEL", default_value_t = 10, value_parser = clap::value_parser!(i32).range(0..=19))]
+    pub engine_nice: i32,
+
     /// The maximum size of a request body as sent, in bytes.
     #[arg(long, env = "UNJANK_MAX_COMPRESSED_BYTES", value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..=64 << 20))]
     pub max_compressed_bytes: u64,

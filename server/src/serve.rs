@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::target::external;
+pub(crate) use self::target::{embedded, external};
 
 use self::background::{
     auditor, evaluator, flush_counts, recall_batches, reclassifier, sweeper, watch_log,
@@ -85,8 +85,6 @@ const EXPORTS: usize = 4;
 
 /// Timeout of each step of the shutdown that needs a disk or a database.
 const CLOSING: Duration = Duration::from_secs(10);
-/// The engine has a lower CPU priority than the server, so that devices are answered before parts are merged.
-const ENGINE_NICE: i32 = 10;
 
 /// The environment of a server, besides its settings.
 pub struct Surroundings {
@@ -375,19 +373,13 @@ fn start_store(shared: &Shared, settings: &Serve, app: &App, tasks: &Tasks) -> a
         return Ok(());
     }
     let engine = EngineSettings {
-        program: shared.engine_program()?,
-        data_dir: shared.data_dir.clone(),
-        engine_dir: shared.data_dir.join("engine"),
-        binary: shared.engine_binary.clone(),
-        library: shared.engine_library.clone(),
-        cache_dir: shared.cache_dir.clone(),
         listen: settings.engine_listen,
         tcp_listen: settings.engine.engine_tcp_listen,
-        database: shared.clickhouse_database.clone(),
         passwords: engine_passwords(),
         sources: settings.engine.sources(),
         max_memory_bytes: settings.engine_max_memory_bytes,
-        nice: ENGINE_NICE,
+        nice: settings.engine_nice,
+        ..embedded(shared)?
     };
     let engine = EmbeddedEngine::new(engine, clickhouse, app.metrics.engine_restarts.clone());
     tasks.spawn("engine", engine.run(tasks.shutdown()));

@@ -71,6 +71,7 @@ pub use self::usage::{RetentionPlan, TableUse};
 pub(crate) use self::writer::{Writer, WriterSettings};
 
 pub(crate) use self::columns::uuid_bytes;
+pub(crate) use self::durable_file::DurableFiles;
 pub(crate) use self::log::disk::free_bytes;
 
 /// For the benchmark: joins the frames of `records` table by table, as the writer does. Returns the size of the blocks in bytes.

@@ -28,7 +28,9 @@ wait_for_line "$folder/engine.address" "$engine" "the engine"
 wait_for_line "$folder/postgres.port" "$postgres" PostgreSQL
 UNJANK_TEST_ENGINE=$(sed -n '1s/.*"url":"\([^"]*\)".*/\1/p' "$folder/engine.address")
 UNJANK_TEST_POSTGRES=$(head -n 1 "$folder/postgres.port")
-export UNJANK_TEST_ENGINE UNJANK_TEST_POSTGRES
+# Tests keep all processors busy: an engine of their own with a lower priority would wait for minutes.
+UNJANK_ENGINE_NICE=0
+export UNJANK_TEST_ENGINE UNJANK_TEST_POSTGRES UNJANK_ENGINE_NICE
 # Nothing is left behind, even if this script is killed.
 rm -rf "$folder"
 status=0

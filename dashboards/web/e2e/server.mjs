@@ -54,6 +54,8 @@ async function start(command, wanted = undefined) {
     UNJANK_ALERTS_INTERVAL_MS: '2000',
     // Disk quotas are checked at this interval, ten minutes by default.
     UNJANK_RETENTION_INTERVAL_MS: '1000',
+    // The browser keeps the processors busy: the engine would wait for it.
+    UNJANK_ENGINE_NICE: '0',
   };
   const log = join(folder, 'server.log');
   const child = spawn(binary, command, { env, stdio: ['ignore', 'pipe', 'pipe'] });

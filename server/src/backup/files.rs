@@ -1,4 +1,4 @@
-//! Copies and moves files. A copy is hashed while it is made.
+//! Copies, moves and hashes files.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use sha2::{Digest, Sha256};
 use tokio::task::yield_now;
+use walkdir::WalkDir;
 
 use super::set::CopiedFile;
 use crate::store::free_bytes;
@@ -29,45 +30,48 @@ pub(super) fn is_empty(folder: &Path) -> anyhow::Result<bool> {
     }
 }
 
-/// Copies a file to `path` in a folder. Yields after each piece, so that a copy can be interrupted.
+/// Copies a file to `path` in a folder.
 pub(super) async fn copy(from: &Path, folder: &Path, path: &Path) -> anyhow::Result<CopiedFile> {
     let to = folder.join(path);
-    let failed = || format!("cannot copy {} to {}", from.display(), to.display());
     make_folder(to.parent().unwrap_or(folder))?;
-    let mut source = File::open(from).with_context(failed)?;
-    let mut target = File::create(&to).with_context(failed)?;
+    let failed = || format!("cannot copy {} to {}", from.display(), to.display());
+    let target = File::create(&to).with_context(failed)?;
+    let (bytes, sha256) = hash(from, target).await.with_context(failed)?;
+    Ok(CopiedFile {
+        path: path.to_owned(),
+        bytes,
+        sha256,
+    })
+}
+
+/// Describes a file that is already in the folder.
+pub(super) async fn describe(folder: &Path, path: &Path) -> anyhow::Result<CopiedFile> {
+    let file = folder.join(path);
+    let hashed = hash(&file, io::sink()).await;
+    let (bytes, sha256) = hashed.with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(CopiedFile {
+        path: path.to_owned(),
+        bytes,
+        sha256,
+    })
+}
+
+/// Writes a file to `target`. Returns its size and its SHA-256. Yields after each piece, so that the command can be interrupted.
+async fn hash(from: &Path, mut target: impl Write) -> io::Result<(u64, String)> {
+    let mut source = File::open(from)?;
     let mut hash = Sha256::new();
     let mut piece = vec![0; PIECE];
     let mut bytes = 0;
     loop {
-        let read = source.read(&mut piece).with_context(failed)?;
+        let read = source.read(&mut piece)?;
         let Some(part) = piece.get(..read).filter(|part| !part.is_empty()) else {
-            break;
+            return Ok((bytes, hex(&hash.finalize())));
         };
         hash.update(part);
-        target.write_all(part).with_context(failed)?;
+        target.write_all(part)?;
         bytes += read as u64;
         yield_now().await;
     }
-    Ok(CopiedFile {
-        path: path.to_owned(),
-        bytes,
-        sha256: hex(&hash.finalize()),
-    })
-}
-
-/// Describes a file that is in the folder already.
-pub(super) fn described(folder: &Path, path: &Path) -> anyhow::Result<CopiedFile> {
-    let file = folder.join(path);
-    let failed = || format!("cannot read {}", file.display());
-    let bytes = fs::metadata(&file).with_context(failed)?.len();
-    let mut hash = Sha256::new();
-    io::copy(&mut File::open(&file).with_context(failed)?, &mut hash).with_context(failed)?;
-    Ok(CopiedFile {
-        path: path.to_owned(),
-        bytes,
-        sha256: hex(&hash.finalize()),
-    })
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -85,38 +89,32 @@ pub(super) async fn copy_back(file: &CopiedFile, from: &Path, to: &Path) -> anyh
     Ok(())
 }
 
-/// Returns all files below a folder, relative to it. Nothing if the folder is missing.
+/// Returns all files below a folder, relative to the folder. Empty if the folder does not exist.
 pub(super) fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(inner) = folders.pop() {
-        let path = folder.join(&inner);
-        let failed = || format!("cannot read {}", path.display());
-        let entries = match fs::read_dir(&path) {
-            // A folder may vanish while the server runs.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            entries => entries.with_context(failed)?,
+    for entry in WalkDir::new(folder).sort_by_file_name() {
+        let entry = match entry {
+            // The server may delete files at any time.
+            Err(error) if is_missing(&error) => continue,
+            entry => entry.with_context(|| format!("cannot read {}", folder.display()))?,
         };
-        for entry in entries {
-            let entry = entry.with_context(failed)?;
-            let kind = entry.file_type().with_context(failed)?;
-            let name = inner.join(entry.file_name());
-            if kind.is_dir() {
-                folders.push(name);
-            } else if kind.is_file() {
-                files.push(name);
-            }
+        if entry.file_type().is_file() {
+            files.push(entry.path().strip_prefix(folder)?.to_owned());
         }
     }
-    files.sort();
     Ok(files)
+}
+
+fn is_missing(error: &walkdir::Error) -> bool {
+    let error = error.io_error();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Returns the size of all files below a folder.
 pub(super) fn size(folder: &Path) -> anyhow::Result<u64> {
     let sizes = files_below(folder)?.into_iter().map(|path| {
         let found = fs::metadata(folder.join(path));
-        // A file may vanish while the server runs.
+        // The server may delete files at any time.
         found.map_or(0, |found| found.len())
     });
     Ok(sizes.sum())
@@ -141,7 +139,7 @@ pub(super) fn share_disk(one: &Path, other: &Path) -> bool {
     matches!((device(one), device(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Moves a folder, file by file if it moves to another file system.
+/// Moves a folder. To another file system, it moves file by file.
 pub(super) async fn move_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
     make_folder(to.parent().unwrap_or(to))?;
     match fs::rename(from, to) {
@@ -153,13 +151,13 @@ pub(super) async fn move_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
     }
     for path in files_below(from)? {
         copy(&from.join(&path), to, &path).await?;
-        // Both copies of everything would need the space twice.
+        // Frees the space at once.
         fs::remove_file(from.join(&path))?;
     }
     Ok(fs::remove_dir_all(from)?)
 }
 
-/// Makes the files of a folder available below another one: as links, or as copies on another file system.
+/// Links the files of a folder into another one. On another file system, it copies them.
 pub(super) async fn link_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
     for path in files_below(from)? {
         let target = to.join(&path);
@@ -171,7 +169,7 @@ pub(super) async fn link_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes everything durable that was written to the file system of a folder.
+/// Syncs the file system of a folder.
 pub(super) fn sync_all(folder: &Path) -> anyhow::Result<()> {
     let synced = || -> io::Result<()> { Ok(rustix::fs::syncfs(File::open(folder)?)?) };
     synced().with_context(|| format!("cannot sync {}", folder.display()))

@@ -8,7 +8,7 @@ use unjank_protocol::Timestamp;
 use uuid::Uuid;
 
 use super::set::{
-    CLICKHOUSE, Contents, CopiedFile, DEAD_LETTERS, LOG, POSTGRES, SECRET, SQLITE, SYMBOLS,
+    CLICKHOUSE, CopiedFile, DEAD_LETTERS, FORMAT, LOG, POSTGRES, SECRET, SQLITE, SYMBOLS,
 };
 use super::{BackupSet, ClickHouseAt, OnProgress, files, finish, postgres};
 use crate::clock::Clock;
@@ -21,18 +21,34 @@ pub struct BackupPlan {
     /// The folder of the set. It must be missing or empty.
     pub to: PathBuf,
     pub data_dir: PathBuf,
-    /// `sqlite:path` or `postgres://…`.
-    pub control_url: String,
-    /// Where ClickHouse writes the tables, in SQL, with `{part}` for the name of a part. `None`: into the set, by the embedded engine.
+    pub control: ControlAt,
+    /// The destination of a `BACKUP` statement, with `{part}` for the name of a part. `None`: the embedded engine writes into the set.
     pub clickhouse_to: Option<String>,
-    /// How fast ClickHouse reads the tables. 0: as fast as it can.
+    /// Limits how fast ClickHouse reads the tables. 0: no limit.
     pub most_bytes_per_second: u64,
 }
 
-/// Room that the server and ClickHouse need beside a copy of the tables.
+/// The control database, by its URL.
+#[derive(Clone, Debug)]
+pub enum ControlAt {
+    Sqlite(String),
+    Postgres(String),
+}
+
+impl ControlAt {
+    #[must_use]
+    pub fn url(url: String) -> Self {
+        match url.starts_with("sqlite:") {
+            true => Self::Sqlite(url),
+            false => Self::Postgres(url),
+        }
+    }
+}
+
+/// Free space that a backup leaves to the server and to ClickHouse.
 const SPARE_BYTES: u64 = 2 << 30;
 
-/// Makes a set. If it fails or `interrupted` completes first, nothing is left.
+/// Makes a set. If that fails, or if `interrupted` completes first, deletes the incomplete set.
 pub async fn make(
     plan: &BackupPlan,
     store: &ClickHouse,
@@ -57,12 +73,11 @@ pub async fn make(
             .join("engine/backups")
             .join(Uuid::new_v4().to_string()),
     );
-    let copies = Mutex::default();
     let job = Job {
         plan,
         store,
-        staged: &staged,
-        copies: &copies,
+        staged,
+        copies: Mutex::default(),
         report,
     };
     let made = tokio::select! {
@@ -79,9 +94,9 @@ pub async fn make(
 struct Job<'j> {
     plan: &'j BackupPlan,
     store: &'j ClickHouse,
-    staged: &'j Staged,
-    /// The copies that ClickHouse makes.
-    copies: &'j Mutex<Vec<Uuid>>,
+    staged: Staged,
+    /// The ids of the copies that ClickHouse makes.
+    copies: Mutex<Vec<Uuid>>,
     report: OnProgress<'j>,
 }
 
@@ -99,14 +114,14 @@ impl Job<'_> {
         let hold =
             hold.context("another backup of this data folder is running: wait until it has ended")?;
         if plan.clickhouse_to.is_none() {
-            // Of a backup that was killed.
-            self.store.end_backups().await?;
+            // A killed backup may have left both.
+            self.store.cancel_backups().await?;
             self.staged.remove_all()?;
         }
-        if !plan.control_url.starts_with("sqlite:") {
+        if let ControlAt::Postgres(_) = plan.control {
             postgres::check().await?;
         }
-        // A dead letter that is retried from now on is in the set. Its rows may be missing, or not rolled up.
+        // Before the tables: an operator may retry a dead letter during the backup, and the copied tables may lack its rows.
         let mut copied = copy_folder(plan, DEAD_LETTERS).await?;
         let (parts, table_bytes) = self.copy_tables().await?;
         let complete_until = now();
@@ -122,7 +137,9 @@ impl Job<'_> {
             files::move_folder(&self.staged.0, &plan.to.join(CLICKHOUSE)).await?;
         }
         files::sync_all(&plan.to)?;
-        let set = BackupSet::of(Contents {
+        let set = BackupSet {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             begun,
             complete_until,
             database: self.store.database().to_owned(),
@@ -133,12 +150,12 @@ impl Job<'_> {
             parts,
             table_bytes,
             files: copied,
-        });
+        };
         set.write(&plan.to)?;
         Ok(set)
     }
 
-    /// Copies all tables. Each part is begun once later changes no longer reach the part before.
+    /// Copies all tables. Starts each part after ClickHouse has taken the snapshot of the previous part.
     async fn copy_tables(&self) -> anyhow::Result<(Vec<BackupPart>, u64)> {
         let (plan, store) = (self.plan, self.store);
         let parts = store.backup_parts().await?;
@@ -157,13 +174,13 @@ impl Job<'_> {
                 let id = Uuid::new_v4();
                 self.copies().push(id);
                 store
-                    .begin_backup(id, part, &to, plan.most_bytes_per_second)
+                    .start_backup(id, part, &to, plan.most_bytes_per_second)
                     .await?;
             }
             let copies = self.copies().clone();
             finish(store, &copies, |bytes| {
                 (self.report)("tables", bytes, expected);
-                self.leaves_room()
+                self.check_spare_room()
             })
             .await
         };
@@ -171,7 +188,7 @@ impl Job<'_> {
         Ok((parts, copied))
     }
 
-    /// A full disk would stop ingest.
+    /// Fails if a disk has too little room: a full disk stops ingest.
     fn check_room(&self, table_bytes: u64) -> anyhow::Result<()> {
         let plan = self.plan;
         let mut bytes = 0;
@@ -186,8 +203,8 @@ impl Job<'_> {
         files::check_room(&plan.data_dir, tables + SPARE_BYTES)
     }
 
-    /// The data grows while it is copied.
-    fn leaves_room(&self) -> anyhow::Result<()> {
+    /// Fails if the disk of the data folder runs short during the copy.
+    fn check_spare_room(&self) -> anyhow::Result<()> {
         files::check_room(&self.plan.data_dir, SPARE_BYTES / 2)
     }
 
@@ -195,12 +212,12 @@ impl Job<'_> {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends what ClickHouse still copies, and deletes what is there.
+    /// Cancels the copies in ClickHouse, and deletes the incomplete set.
     async fn clean_up(&self) {
         let copies = self.copies().clone();
         for copy in copies {
-            // A copy that has ended cannot be ended.
-            let _ended = self.store.end_backup(copy).await.is_ok();
+            // Fails if the copy has already ended.
+            let _cancelled = self.store.cancel_backup(copy).await.is_ok();
         }
         let to = &self.plan.to;
         if let Err(error) = std::fs::remove_dir_all(to) {
@@ -231,23 +248,23 @@ async fn copy_log(plan: &BackupPlan, hold: &LogHold) -> anyhow::Result<Vec<Copie
 }
 
 async fn copy_control(plan: &BackupPlan) -> anyhow::Result<CopiedFile> {
-    let url = &plan.control_url;
     let failed = "cannot copy the control database";
-    let name = if url.starts_with("sqlite:") {
-        copy_sqlite(url, &plan.to.join(SQLITE))
-            .await
-            .context(failed)?;
-        SQLITE
-    } else {
-        postgres::dump(url, &plan.to.join(POSTGRES))
-            .await
-            .context(failed)?;
-        POSTGRES
+    let name = match &plan.control {
+        ControlAt::Sqlite(url) => {
+            let file = plan.to.join(SQLITE);
+            copy_sqlite(url, &file).await.context(failed)?;
+            SQLITE
+        }
+        ControlAt::Postgres(url) => {
+            let file = plan.to.join(POSTGRES);
+            postgres::dump(url, &file).await.context(failed)?;
+            POSTGRES
+        }
     };
-    files::described(&plan.to, Path::new(name))
+    files::describe(&plan.to, Path::new(name)).await
 }
 
-/// Copies a folder of the data folder. Files may vanish meanwhile.
+/// Copies a folder of the data folder, without files that the server deletes meanwhile.
 async fn copy_folder(plan: &BackupPlan, folder: &str) -> anyhow::Result<Vec<CopiedFile>> {
     let from = plan.data_dir.join(folder);
     let mut copied = Vec::new();
@@ -262,7 +279,7 @@ async fn copy_folder(plan: &BackupPlan, folder: &str) -> anyhow::Result<Vec<Copi
     Ok(copied)
 }
 
-/// The folder into which the embedded engine writes its part. It may write below its own folder only.
+/// The folder into which the embedded engine writes the tables. The engine can write only below its own folder.
 struct Staged(PathBuf);
 
 impl Staged {
@@ -274,7 +291,7 @@ impl Staged {
             .into_owned()
     }
 
-    /// Deletes what killed backups have left.
+    /// Deletes the folders of all backups, also of killed ones.
     fn remove_all(&self) -> anyhow::Result<()> {
         remove_folder(self.0.parent().unwrap_or(&self.0))
     }

@@ -56,7 +56,7 @@ async fn output(command: &mut Command) -> anyhow::Result<()> {
         ),
         output => output?,
     };
-    let told = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(output.status.success(), "{program}: {}", told.trim());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "{program}: {}", errors.trim());
     Ok(())
 }

@@ -23,25 +23,25 @@ pub struct RestorePlan {
 /// The ClickHouse that gets the tables.
 pub enum RestoreInto {
     Embedded(Box<EngineSettings>),
-    /// A server of the operator, and where it finds the tables: SQL with `{part}` for the name of a part.
+    /// A server of the operator. `from` is the source of a `RESTORE` statement, with `{part}` for the name of a part.
     External {
         target: Target,
         from: Option<String>,
     },
 }
 
-/// Exists while a data folder is restored.
+/// This file exists until the restore of a data folder is complete.
 const UNFINISHED: &str = "restore.unfinished";
-/// Room that stays free.
+/// Free space that a restore leaves.
 const SPARE_BYTES: u64 = 1 << 30;
 
-/// Whether a restore into this folder did not finish.
+/// Whether the data folder has only a part of a backup.
 #[must_use]
 pub fn is_unfinished(data_dir: &Path) -> bool {
     data_dir.join(UNFINISHED).exists()
 }
 
-/// Restores a set. If it is interrupted, the same call begins again.
+/// Restores a set. After an interruption, the same call starts again.
 pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Result<BackupSet> {
     let set = BackupSet::read(&plan.from)?;
     let data_dir = &plan.data_dir;
@@ -52,11 +52,11 @@ pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Resu
             .context("cannot read PostgreSQL")?;
         anyhow::ensure!(
             empty,
-            "the PostgreSQL database of --database-url has tables already: restore into an empty one"
+            "the PostgreSQL database of --database-url already has tables: restore into an empty database"
         );
     }
+    let store = ClickHouse::away(&set.database);
     if let RestoreInto::External { target, .. } = &plan.into {
-        let store = ClickHouse::away(&set.database);
         store.point_at(Some(target));
         store.create_empty().await?;
     }
@@ -80,9 +80,9 @@ pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Resu
         done += file.bytes;
         report("files", done, all);
     }
-    restore_tables(plan, &set, report).await?;
+    restore_tables(plan, &store, &set, report).await?;
     if let Some(url) = &plan.postgres {
-        let failed = "cannot restore the control database; it must be empty";
+        let failed = "cannot restore the control database";
         postgres::load(url, &plan.from.join(POSTGRES))
             .await
             .context(failed)?;
@@ -93,7 +93,7 @@ pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Resu
     Ok(set)
 }
 
-/// Deletes what an unfinished restore has left. The marker stays.
+/// Deletes the files of an unfinished restore, except the marker.
 fn empty(data_dir: &Path) -> anyhow::Result<()> {
     let failed = || format!("cannot empty {}", data_dir.display());
     for entry in std::fs::read_dir(data_dir).with_context(failed)? {
@@ -110,11 +110,11 @@ fn empty(data_dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Another server may use the same disk.
+/// Fails if the disk has too little room. Another server may use the same disk.
 fn check_room(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
     let tables = match &plan.into {
         RestoreInto::External { .. } => 0,
-        // The embedded engine reads below its own folder only: links, or a second copy.
+        // The embedded engine can read only below its own folder, so it needs links or a second copy.
         RestoreInto::Embedded(_) if files::share_disk(&plan.from, &plan.data_dir) => 1,
         RestoreInto::Embedded(_) => 2,
     };
@@ -123,7 +123,7 @@ fn check_room(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
     files::check_room(&plan.data_dir, wanted)
 }
 
-/// Checks all that can be known before anything is written.
+/// Checks everything that can be checked without a connection.
 fn check(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
     let data_dir = &plan.data_dir;
     anyhow::ensure!(
@@ -134,11 +134,11 @@ fn check(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
     let has = |name: &str| set.files.iter().any(|file| file.path == Path::new(name));
     anyhow::ensure!(
         plan.postgres.is_none() || has(POSTGRES),
-        "the backup has its control database in a file of SQLite: restore without --database-url"
+        "the control database of the backup is a SQLite file: restore without --database-url"
     );
     anyhow::ensure!(
         plan.postgres.is_some() || has(SQLITE),
-        "the backup is of an installation with PostgreSQL: set --database-url to an empty database"
+        "the control database of the backup is from PostgreSQL: set --database-url to an empty database"
     );
     let (database, location) = match &plan.into {
         RestoreInto::Embedded(engine) => (&engine.database, None),
@@ -146,21 +146,21 @@ fn check(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
     };
     anyhow::ensure!(
         *database == set.database,
-        "the tables are of the database `{}`: set --clickhouse-database={0}",
+        "the tables of the backup are from the database `{}`: set --clickhouse-database={0}",
         set.database
     );
     match (set.clickhouse, &plan.into) {
         (ClickHouseAt::Set, RestoreInto::External { .. }) if location.is_none() => anyhow::bail!(
-            "the backup is of the embedded engine. To restore into your own ClickHouse, copy the folder clickhouse of the backup to a \
-             place that ClickHouse may read, and name it: --clickhouse-from \"File('/backups/{{part}}')\""
+            "the tables of the backup are from the embedded engine. To restore them into your own ClickHouse, copy the folder `clickhouse` of \
+             the backup to a place that ClickHouse can read, and name that place: --clickhouse-from \"File('/backups/{{part}}')\""
         ),
         (ClickHouseAt::Elsewhere, RestoreInto::External { .. }) if location.is_none() => {
             anyhow::bail!(
-                "say where ClickHouse finds its tables, as for the backup: --clickhouse-from \"S3('https://…/{{part}}', '…', '…')\""
+                "ClickHouse wrote the tables of this backup to another place. Name that place: --clickhouse-from \"S3('https://…/{{part}}', '…', '…')\""
             )
         }
         (ClickHouseAt::Elsewhere, RestoreInto::Embedded(_)) => anyhow::bail!(
-            "the tables are not in the backup: ClickHouse wrote them elsewhere. Copy its three folders to {}, and set \
+            "ClickHouse wrote the tables of this backup to another place. Copy the three folders there to {}, and set \
              `\"clickhouse\": \"set\"` in backup.json",
             plan.from.join(CLICKHOUSE).display()
         ),
@@ -170,15 +170,14 @@ fn check(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
 
 async fn restore_tables(
     plan: &RestorePlan,
+    store: &ClickHouse,
     set: &BackupSet,
     report: OnProgress<'_>,
 ) -> anyhow::Result<()> {
-    let store = ClickHouse::away(&set.database);
     match &plan.into {
-        RestoreInto::External { target, from } => {
-            store.point_at(Some(target));
+        RestoreInto::External { from, .. } => {
             let from = from.as_deref().unwrap_or_default();
-            load_tables(&store, set, report, |part| from.replace("{part}", part)).await
+            load_tables(store, set, report, |part| from.replace("{part}", part)).await
         }
         RestoreInto::Embedded(engine) => {
             let name = Uuid::new_v4().to_string();
@@ -187,7 +186,10 @@ async fn restore_tables(
             let started = engine.start(&engine.ports()?).await?;
             store.point_at(Some(&started.file.target(&set.database)));
             let from = |part: &str| format!("File('{name}/{part}')");
-            let loaded = load_tables(&store, set, report, from).await;
+            let loaded = match store.create_empty().await {
+                Ok(()) => load_tables(store, set, report, from).await,
+                failed => failed,
+            };
             store.point_at(None);
             let stopped = started.stop(&engine.data_dir).await;
             loaded?;
@@ -198,19 +200,18 @@ async fn restore_tables(
     }
 }
 
-/// Restores the parts. Views come last, because they need their tables.
+/// Restores all parts. The last part has the views, which need the tables of the other parts.
 async fn load_tables(
     store: &ClickHouse,
     set: &BackupSet,
     report: OnProgress<'_>,
     from: impl Fn(&str) -> String,
 ) -> anyhow::Result<()> {
-    store.create_empty().await?;
     let mut done = 0;
     for part in &set.parts {
         let failed = || format!("ClickHouse cannot restore its tables ({})", part.name);
         let restored = store
-            .begin_restore(&from(&part.name))
+            .start_restore(&from(&part.name))
             .await
             .with_context(failed)?;
         let show = |bytes| {

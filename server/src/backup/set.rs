@@ -6,12 +6,12 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use unjank_protocol::Timestamp;
 
-use crate::store::BackupPart;
+use crate::store::{BackupPart, DurableFiles};
 
 /// The description of a set of files. Without it, the set is incomplete.
 const DESCRIPTION: &str = "backup.json";
 /// The version of the layout.
-const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 1;
 
 pub(super) const CLICKHOUSE: &str = "clickhouse";
 pub(super) const SQLITE: &str = "control.sqlite";
@@ -24,7 +24,7 @@ pub(super) const SYMBOLS: &str = "symbols";
 /// A complete set.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BackupSet {
-    format: u32,
+    pub(super) format: u32,
     /// The version of unjank that made the set.
     pub version: String,
     pub begun: Timestamp,
@@ -33,7 +33,7 @@ pub struct BackupSet {
     pub database: String,
     pub clickhouse: ClickHouseAt,
     pub parts: Vec<BackupPart>,
-    /// The bytes of the tables.
+    /// The size of the tables in bytes.
     pub table_bytes: u64,
     /// All files except those below `clickhouse/`, which has checksums of its own.
     pub(super) files: Vec<CopiedFile>,
@@ -45,7 +45,7 @@ pub struct BackupSet {
 pub enum ClickHouseAt {
     /// In the folder `clickhouse` of the set.
     Set,
-    /// Where the operator told ClickHouse to write them. The destination may contain a password, so it is not stored.
+    /// In the destination that the operator named (`--clickhouse-to`). It may contain a password, so it is not stored.
     Elsewhere,
 }
 
@@ -56,32 +56,7 @@ pub(super) struct CopiedFile {
     pub(super) sha256: String,
 }
 
-/// What a set is made of.
-pub(super) struct Contents {
-    pub(super) begun: Timestamp,
-    pub(super) complete_until: Timestamp,
-    pub(super) database: String,
-    pub(super) clickhouse: ClickHouseAt,
-    pub(super) parts: Vec<BackupPart>,
-    pub(super) table_bytes: u64,
-    pub(super) files: Vec<CopiedFile>,
-}
-
 impl BackupSet {
-    pub(super) fn of(contents: Contents) -> Self {
-        Self {
-            format: FORMAT,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            begun: contents.begun,
-            complete_until: contents.complete_until,
-            database: contents.database,
-            clickhouse: contents.clickhouse,
-            parts: contents.parts,
-            table_bytes: contents.table_bytes,
-            files: contents.files,
-        }
-    }
-
     /// Returns the size of all files.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -89,17 +64,12 @@ impl BackupSet {
         files + self.table_bytes
     }
 
-    /// Writes the description. The set is complete from then on.
+    /// Writes the description. From then on, the set is complete.
     pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
         let path = folder.join(DESCRIPTION);
-        let fresh = folder.join("backup.new");
-        let write = || {
-            std::fs::write(&fresh, serde_json::to_vec_pretty(self)?)?;
-            std::fs::File::open(&fresh)?.sync_all()?;
-            std::fs::rename(&fresh, &path)?;
-            std::fs::File::open(folder)?.sync_all()
-        };
-        write().with_context(|| format!("cannot write {}", path.display()))
+        let bytes = serde_json::to_vec_pretty(self)?;
+        let written = DurableFiles::default().replace(&path, &bytes);
+        written.with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Reads the description of a set, and checks that its files exist.
@@ -107,7 +77,7 @@ impl BackupSet {
         let path = folder.join(DESCRIPTION);
         let bytes = match std::fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => anyhow::bail!(
-                "{} is no complete backup: it has no {DESCRIPTION}, which `unjank backup` writes last",
+                "{} is not a complete backup: {DESCRIPTION} is missing, which `unjank backup` writes last",
                 folder.display()
             ),
             read => read.with_context(|| format!("cannot read {}", path.display()))?,

@@ -10,6 +10,7 @@ use tokio::io::AsyncReadExt;
 use super::runtime;
 use super::server::{keep_files_private, refuse_unfinished};
 use crate::config::{Engine, Shared, engine_passwords};
+use crate::serve::embedded;
 use crate::store::EngineSettings;
 
 #[derive(Args, Debug)]
@@ -55,19 +56,13 @@ struct Ready {
 
 pub(super) fn run(shared: &Shared, args: &EngineArgs) -> anyhow::Result<()> {
     let settings = EngineSettings {
-        program: shared.engine_program()?,
-        data_dir: shared.data_dir.clone(),
-        engine_dir: shared.data_dir.join("engine"),
-        binary: shared.engine_binary.clone(),
-        library: shared.engine_library.clone(),
-        cache_dir: shared.cache_dir.clone(),
         listen: args.listen,
         tcp_listen: args.engine.engine_tcp_listen,
-        database: shared.clickhouse_database.clone(),
         passwords: engine_passwords(),
         sources: args.engine.sources(),
         max_memory_bytes: args.max_memory_bytes,
         nice: args.nice,
+        ..embedded(shared)?
     };
     if args.fetch_only {
         let clickhouse = settings.clickhouse()?;

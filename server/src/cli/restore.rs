@@ -1,28 +1,28 @@
 //! `unjank restore`: fills an empty data folder from a backup.
 
 use std::io::{Write, stdout};
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
 use indicatif::HumanBytes;
 
-use super::backup::{Progress, with_part};
+use super::backup::{show, with_part};
+use super::byte_bar::byte_bar;
 use super::runtime;
 use super::server::keep_files_private;
 use crate::backup::{RestoreInto, RestorePlan, restore};
 use crate::config::Shared;
 use crate::secret::Secret;
-use crate::serve::external;
-use crate::store::{EnginePasswords, EngineSettings};
+use crate::serve::{embedded, external};
+use crate::store::EngineSettings;
 
 /// Fill an empty data folder from a backup
 ///
-/// After it, `unjank serve` on the data folder continues where the backup ends: the server stores what waits in the ingest log, and no batch twice. Devices need not be told anything. A later version of unjank may restore the backup of an earlier one.
+/// Then start `unjank serve` on the data folder. The server stores the batches that wait in the ingest log, each exactly once. Devices need no change. A later version of unjank can restore the backup of an earlier version.
 ///
-/// If the restore is interrupted, run the same command again. Until it has finished, `unjank serve` refuses the folder.
+/// If a restore into the embedded engine is interrupted, run the same command again. With your own ClickHouse, first drop the database. Until the restore is complete, `unjank serve` refuses the folder.
 ///
-/// Events that were erased after the backup was made are in the backup: erase them again. Do not run the old server and the restored one at the same time, if they share a ClickHouse or a PostgreSQL.
+/// The backup contains data that was erased later: erase the data again. Do not run the old server and the restored server at the same time if they share a ClickHouse or a PostgreSQL.
 #[derive(Args, Debug)]
 #[command(
     verbatim_doc_comment,
@@ -36,7 +36,7 @@ pub(super) struct RestoreArgs {
     /// The folder of the backup.
     folder: PathBuf,
 
-    /// Where your own ClickHouse finds the tables, as in its statement RESTORE, with `{part}` in its name.
+    /// Where your own ClickHouse finds the tables: the source of a RESTORE statement, with `{part}` in its name.
     #[arg(long, value_name = "SQL", value_parser = with_part)]
     clickhouse_from: Option<String>,
 
@@ -52,12 +52,15 @@ pub(super) fn run(shared: &Shared, args: RestoreArgs) -> anyhow::Result<()> {
             target: external(shared, url),
             from: args.clickhouse_from,
         },
-        None => RestoreInto::Embedded(Box::new(engine(shared, args.max_memory_bytes)?)),
+        None => RestoreInto::Embedded(Box::new(EngineSettings {
+            max_memory_bytes: args.max_memory_bytes,
+            ..embedded(shared)?
+        })),
     };
     let control = shared.database_url.as_ref().map(Secret::reveal);
     anyhow::ensure!(
         !control.is_some_and(|url| url.starts_with("sqlite:")),
-        "the control database is restored as control.sqlite in the data folder: leave out --database-url, and move the file afterwards"
+        "the control database is restored as control.sqlite in the data folder: remove --database-url, and move the file after the restore"
     );
     let plan = RestorePlan {
         from: args.folder,
@@ -65,10 +68,10 @@ pub(super) fn run(shared: &Shared, args: RestoreArgs) -> anyhow::Result<()> {
         postgres: control.map(str::to_owned),
         into,
     };
-    let progress = Progress::new();
-    let report = |what: &str, done, all| progress.show(what, done, all);
+    let bar = byte_bar();
+    let report = |what: &str, done, all| show(&bar, what, done, all);
     let restored = runtime()?.block_on(restore(&plan, &report));
-    progress.end();
+    bar.finish_and_clear();
     let set = restored?;
     Ok(writeln!(
         stdout().lock(),
@@ -77,22 +80,4 @@ pub(super) fn run(shared: &Shared, args: RestoreArgs) -> anyhow::Result<()> {
         HumanBytes(set.bytes()),
         set.complete_until
     )?)
-}
-
-fn engine(shared: &Shared, max_memory_bytes: u64) -> anyhow::Result<EngineSettings> {
-    Ok(EngineSettings {
-        program: shared.engine_program()?,
-        data_dir: shared.data_dir.clone(),
-        engine_dir: shared.data_dir.join("engine"),
-        binary: shared.engine_binary.clone(),
-        library: shared.engine_library.clone(),
-        cache_dir: shared.cache_dir.clone(),
-        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        tcp_listen: None,
-        database: shared.clickhouse_database.clone(),
-        passwords: EnginePasswords::default(),
-        sources: Vec::new(),
-        max_memory_bytes,
-        nice: 0,
-    })
 }

@@ -1,12 +1,13 @@
-//! A ClickHouse server of the operator: its address, and the wait until it can be used.
+//! The ClickHouse of the settings: a server of the operator, or the embedded engine.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Shared;
-use crate::store::{ClickHouse, Login, Target, migrate};
+use crate::store::{ClickHouse, EnginePasswords, EngineSettings, Login, Target, migrate};
 
 /// Returns the target for the URL of a ClickHouse server.
 pub(crate) fn external(shared: &Shared, url: &str) -> Target {
@@ -21,6 +22,25 @@ pub(crate) fn external(shared: &Shared, url: &str) -> Target {
         database: shared.clickhouse_database.clone(),
         compress: !is_loopback(url),
     }
+}
+
+/// Returns the settings of the embedded engine, with a free port on loopback and random passwords.
+pub(crate) fn embedded(shared: &Shared) -> std::io::Result<EngineSettings> {
+    Ok(EngineSettings {
+        program: shared.engine_program()?,
+        data_dir: shared.data_dir.clone(),
+        engine_dir: shared.data_dir.join("engine"),
+        binary: shared.engine_binary.clone(),
+        library: shared.engine_library.clone(),
+        cache_dir: shared.cache_dir.clone(),
+        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        tcp_listen: None,
+        database: shared.clickhouse_database.clone(),
+        passwords: EnginePasswords::default(),
+        sources: Vec::new(),
+        max_memory_bytes: 4 << 30,
+        nice: 0,
+    })
 }
 
 /// Compression on loopback only costs CPU.

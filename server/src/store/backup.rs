@@ -1,8 +1,9 @@
 //! ClickHouse's part of a backup: its own `BACKUP` and `RESTORE`, in three parts.
 //!
-//! The parts are taken in the reverse of the order in which the writer fills the tables. Then each row's proof is in the backup too, or the
-//! row is not: a roll-up never has a fold whose raw rows are missing, and no table has rows of a batch that `batches` lacks. What the later
-//! parts have in addition, the writer finds as after a crash.
+//! ClickHouse copies the parts in the reverse of the order in which the writer fills the tables: roll-ups and `outcomes`, raw tables,
+//! `batches` and the rest. So the copy of a roll-up never contains a fold whose raw rows are missing in the copy, and the copy of a raw table
+//! never contains rows of a batch that is missing in the copy of `batches`. After a restore, the writer completes what is missing, as it does
+//! after a crash.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,7 +24,7 @@ pub struct BackupPart {
     pub tables: Vec<String>,
 }
 
-/// How far ClickHouse is with a part.
+/// The progress of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BackupState {
     pub bytes: u64,
@@ -31,15 +32,15 @@ pub struct BackupState {
 }
 
 #[derive(clickhouse::Row, Deserialize)]
-struct Told {
+struct Status {
     status: String,
     error: String,
     num_files: u64,
     total_size: u64,
 }
 
-/// ClickHouse collects the parts of all tables within this time.
-const COLLECTED_WITHIN: Duration = Duration::from_secs(120);
+/// Maximum time for the snapshot of a part.
+const SNAPSHOT_WITHIN: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl ClickHouse {
@@ -80,9 +81,9 @@ impl ClickHouse {
         Ok(query.param("database", self.database()).fetch_one().await?)
     }
 
-    /// Begins to copy a part, and returns once later changes to the tables no longer reach the copy. `to` is ClickHouse's expression of
-    /// a destination, such as `File('backups/1')`.
-    pub async fn begin_backup(
+    /// Starts the copy of a part. Returns when ClickHouse has taken its snapshot: the copy does not contain later changes. `to` is the
+    /// destination of a `BACKUP` statement, such as `File('backups/1')`.
+    pub async fn start_backup(
         &self,
         id: Uuid,
         part: &BackupPart,
@@ -97,22 +98,22 @@ impl ClickHouse {
         );
         self.client()?.query(&sql).execute().await?;
         let begun = Instant::now();
-        // ClickHouse 26.7 counts files only after it has collected the parts of all tables. Even an empty table has a file.
+        // ClickHouse 26.7 counts files only after it has taken the snapshot of all tables. Even an empty table has a file.
         loop {
-            let told = self.told(id).await?;
-            if told.num_files > 0 || told.status == "BACKUP_CREATED" {
+            let status = self.backup_status(id).await?;
+            if status.num_files > 0 || status.status == "BACKUP_CREATED" {
                 return Ok(());
             }
-            if begun.elapsed() > COLLECTED_WITHIN {
-                let reason = "ClickHouse did not collect the tables of the backup in two minutes";
+            if begun.elapsed() > SNAPSHOT_WITHIN {
+                let reason = "ClickHouse took no snapshot of the tables within two minutes";
                 return Err(Failure::Later(reason.to_owned()));
             }
             sleep(PAUSE).await;
         }
     }
 
-    /// Begins to restore a part, and returns its id.
-    pub async fn begin_restore(&self, from: &str) -> Result<Uuid, Failure> {
+    /// Starts the restore of a part. Returns the id of the restore.
+    pub async fn start_restore(&self, from: &str) -> Result<Uuid, Failure> {
         let id = Uuid::new_v4();
         let sql = format!("RESTORE ALL FROM {from} SETTINGS id = '{id}', async = 1");
         self.client()?.query(&sql).execute().await?;
@@ -126,41 +127,41 @@ impl ClickHouse {
         let parts = self.backup_parts().await?;
         anyhow::ensure!(
             parts.is_empty(),
-            "the database `{}` of ClickHouse has tables already, maybe of a restore that failed: restore into an empty database (DROP DATABASE … SYNC)",
+            "the database `{}` of ClickHouse already has tables, maybe from a failed restore: restore into an empty database (DROP DATABASE … SYNC)",
             self.database()
         );
         Ok(())
     }
 
-    /// Returns how far a copy is. Fails if it failed.
+    /// Returns the progress of a copy or of a restore, or the error that ended it.
     pub async fn backup_state(&self, id: Uuid) -> Result<BackupState, Failure> {
-        let told = self.told(id).await?;
+        let status = self.backup_status(id).await?;
         Ok(BackupState {
-            bytes: told.total_size,
-            is_done: ["BACKUP_CREATED", "RESTORED"].contains(&told.status.as_str()),
+            bytes: status.total_size,
+            is_done: ["BACKUP_CREATED", "RESTORED"].contains(&status.status.as_str()),
         })
     }
 
-    async fn told(&self, id: Uuid) -> Result<Told, Failure> {
+    async fn backup_status(&self, id: Uuid) -> Result<Status, Failure> {
         let sql = "SELECT toString(status) AS status, error, num_files, total_size FROM system.backups WHERE id = ?";
-        let told = self.client()?.query(sql).bind(id.to_string());
-        let told: Option<Told> = told.fetch_optional().await?;
-        let lost = "ClickHouse has restarted, so the copy has ended";
-        let told = told.ok_or_else(|| Failure::Content(lost.to_owned()))?;
-        match told.status.as_str() {
-            "CREATING_BACKUP" | "BACKUP_CREATED" | "RESTORING" | "RESTORED" => Ok(told),
-            _ => Err(Failure::Content(told.error)),
+        let query = self.client()?.query(sql).bind(id.to_string());
+        let status: Option<Status> = query.fetch_optional().await?;
+        let lost = "ClickHouse has restarted, which ended the copy";
+        let status = status.ok_or_else(|| Failure::Content(lost.to_owned()))?;
+        match status.status.as_str() {
+            "CREATING_BACKUP" | "BACKUP_CREATED" | "RESTORING" | "RESTORED" => Ok(status),
+            _ => Err(Failure::Content(status.error)),
         }
     }
 
-    /// Ends all copies of the embedded engine that are still being made.
-    pub async fn end_backups(&self) -> Result<(), Failure> {
+    /// Cancels all running copies.
+    pub async fn cancel_backups(&self) -> Result<(), Failure> {
         let sql = "KILL QUERY WHERE query_id IN (SELECT query_id FROM system.backups WHERE status = 'CREATING_BACKUP') SYNC FORMAT Null";
         Ok(self.client()?.query(sql).execute().await?)
     }
 
-    /// Ends a copy that is no longer needed.
-    pub async fn end_backup(&self, id: Uuid) -> Result<(), Failure> {
+    /// Cancels a copy.
+    pub async fn cancel_backup(&self, id: Uuid) -> Result<(), Failure> {
         let sql = "KILL QUERY WHERE query_id = (SELECT query_id FROM system.backups WHERE id = ?) SYNC FORMAT Null";
         let kill = self.client()?.query(sql).bind(id.to_string());
         Ok(kill.execute().await?)

@@ -48,7 +48,7 @@ impl DurableFiles {
     }
 
     /// Writes a file so that after a crash it holds either the old bytes or the new ones.
-    pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let mut fresh = PathBuf::from(path);
         fresh.set_extension("new");
         // A file that a crash left behind may have any mode.

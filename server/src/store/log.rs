@@ -381,7 +381,7 @@ impl Inner {
             Release::Held => {
                 if !self.state.hold_broken.swap(true, Ordering::Relaxed) {
                     tracing::warn!(
-                        "the ingest log is half full or the disk nearly full: drained segments are deleted, so the backup that needs them fails"
+                        "the ingest log is half full, or its disk is nearly full: deleting segments that a backup needs; the backup fails"
                     );
                 }
                 None
@@ -390,7 +390,7 @@ impl Inner {
         self.trimmer.trim(through)
     }
 
-    /// Whether the server can do without the space of drained segments.
+    /// Whether the log and its disk have room for the drained segments that a backup holds.
     fn has_room_for_holds(&self) -> bool {
         let metrics = &self.state.metrics;
         let spare = u64::try_from(metrics.min_free_bytes.get()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `unjank backup` and `unjank restore`: made while devices report, restored elsewhere, interrupted and damaged.
+//! `unjank backup` and `unjank restore`: backups are made while devices report, restored, interrupted and damaged.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,42 @@ use crate::server::{Server, spans};
 use crate::wait;
 
 const SPANS: usize = 5;
+/// The folders of a test.
+struct Room {
+    folder: tempfile::TempDir,
+}
+
+impl Room {
+    fn new() -> Self {
+        let room = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        std::fs::create_dir(room.data()).unwrap();
+        room
+    }
+
+    /// The data folder of the first server.
+    fn data(&self) -> PathBuf {
+        self.at("data")
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Starts a server that has stored one batch.
+    async fn server(&self) -> Program {
+        let program = Program::start(&self.data()).await;
+        program.send(&batch()).await;
+        program.drained().await;
+        program
+    }
+}
+
 /// The pause of a device between two batches.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The rows of each signal, and how often their roll-ups and `outcomes` count them.
+/// The number of rows of each signal in raw tables, in roll-ups and in `outcomes`.
 const COUNTS: &str = "SELECT (SELECT count() FROM spans) AS spans, (SELECT uniqExact(span_id) FROM spans), \
      (SELECT toUInt64(sum(samples)) FROM spans_hourly), (SELECT toUInt64(sum(samples)) FROM spans_daily), \
      (SELECT toUInt64(sum(count)) FROM outcomes WHERE project != '' AND signal = 'spans' AND outcome = 'stored'), \
@@ -36,7 +68,8 @@ fn expected(batches: usize) -> String {
     .join("\t")
 }
 
-/// Waits until everything of this many batches is stored and counted once. The server finds what is not rolled up after its start.
+/// Waits until this number of batches is stored and counted exactly once. After a start, the server also rolls up the folds whose marks are
+/// missing.
 async fn counts(folder: &Path, batches: usize) {
     let mut last = String::new();
     let expected = expected(batches);
@@ -58,15 +91,15 @@ fn batch() -> Value {
 }
 
 fn succeeds(output: &Output) -> String {
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{told}");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 fn fails(output: &Output, reason: &str) {
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "the command succeeded");
-    assert!(told.contains(reason), "no `{reason}` in\n{told}");
+    assert!(errors.contains(reason), "no `{reason}` in\n{errors}");
 }
 
 async fn backup(folder: &Path, to: &Path) -> Output {
@@ -82,7 +115,7 @@ fn restore(from: &Path, folder: &Path) -> Output {
     unjank(folder, &["restore", from.to_str().unwrap()])
 }
 
-/// Sends batches until it is told to stop. Returns them in the order of their acknowledgements.
+/// Sends batches until `stop` becomes true. Returns the acknowledged batches, oldest first.
 async fn report(url: String, stop: watch::Receiver<bool>) -> Vec<Value> {
     let client = reqwest::Client::new();
     let mut sent = Vec::new();
@@ -101,7 +134,8 @@ fn ids<'b>(batches: impl IntoIterator<Item = &'b Value>) -> BTreeSet<String> {
     ids.map(|id| id.unwrap().to_owned()).collect()
 }
 
-/// Reports while backups are made. Returns all batches, and for each backup those acknowledged before it began.
+/// Makes backups while devices report. Returns all acknowledged batches and, for each backup, the ids of the batches that were acknowledged
+/// before the backup began.
 async fn reports_and_backups(
     program: &Program,
     folder: &Path,
@@ -126,21 +160,18 @@ async fn reports_and_backups(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_that_was_made_while_devices_report_has_each_batch_once() {
-    let room = tempfile::tempdir().unwrap();
-    let folder = room.path().join("data");
-    std::fs::create_dir(&folder).unwrap();
-    let mut program = Program::start(&folder).await;
-    program.send(&batch()).await;
-    program.drained().await;
+    let room = Room::new();
+    let folder = room.data();
+    let mut program = room.server().await;
     let backups: Vec<PathBuf> = (0..3)
-        .map(|number| room.path().join(format!("backup{number}")))
+        .map(|number| room.at(&format!("backup{number}")))
         .collect();
     let (all, before) = reports_and_backups(&program, &folder, &backups).await;
     program.kill();
     for (number, (from, before)) in backups.iter().zip(before).enumerate() {
-        let restored = room.path().join(format!("restored{number}"));
-        let told = succeeds(&restore(from, &restored));
-        assert!(told.contains("unjank serve --data-dir"), "{told}");
+        let restored = room.at(&format!("restored{number}"));
+        let printed = succeeds(&restore(from, &restored));
+        assert!(printed.contains("unjank serve --data-dir"), "{printed}");
         let program = Program::start(&restored).await;
         program.rolled_up().await;
         let stored = sql(&restored, "SELECT batch_id FROM batches");
@@ -151,7 +182,7 @@ async fn a_backup_that_was_made_while_devices_report_has_each_batch_once() {
         if number > 0 {
             continue;
         }
-        // Devices repeat what they do not know to be stored.
+        // Devices retry all batches.
         for batch in &all {
             program.send(batch).await;
         }
@@ -162,20 +193,13 @@ async fn a_backup_that_was_made_while_devices_report_has_each_batch_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restored_server_has_the_keys_the_users_and_the_secret_of_the_old_one() {
-    let room = tempfile::tempdir().unwrap();
-    let (folder, to, restored) = (
-        room.path().join("data"),
-        room.path().join("backup"),
-        room.path().join("restored"),
-    );
-    std::fs::create_dir(&folder).unwrap();
-    let mut program = Program::start(&folder).await;
+    let room = Room::new();
+    let (folder, to, restored) = (room.data(), room.at("backup"), room.at("restored"));
+    let mut program = room.server().await;
     let token = succeeds(&unjank(
         &folder,
         &["token", "create", "--name", "ci", "--role", "admin"],
     ));
-    program.send(&batch()).await;
-    program.drained().await;
     succeeds(&backup(&folder, &to).await);
     program.kill();
     succeeds(&restore(&to, &restored));
@@ -195,24 +219,17 @@ async fn a_restored_server_has_the_keys_the_users_and_the_secret_of_the_old_one(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_whole_backup_is_refused_and_nothing_is_overwritten() {
-    let room = tempfile::tempdir().unwrap();
-    let (folder, to, restored) = (
-        room.path().join("data"),
-        room.path().join("backup"),
-        room.path().join("restored"),
-    );
-    std::fs::create_dir(&folder).unwrap();
+    let room = Room::new();
+    let (folder, to, restored) = (room.data(), room.at("backup"), room.at("restored"));
     fails(&backup(&folder, &to).await, "no embedded engine is running");
     assert!(!to.exists(), "the folder of a failed backup is left");
-    let mut program = Program::start(&folder).await;
-    program.send(&batch()).await;
-    program.drained().await;
+    let mut program = room.server().await;
     fails(&backup(&folder, &folder).await, "is not empty");
     succeeds(&backup(&folder, &to).await);
     fails(&backup(&folder, &to).await, "is not empty");
     program.kill();
     fails(&restore(&to, &folder), "is not empty");
-    fails(&restore(&folder, &restored), "is no complete backup");
+    fails(&restore(&folder, &restored), "is not a complete backup");
     let other = [
         "restore",
         to.to_str().unwrap(),
@@ -247,14 +264,11 @@ async fn what_is_no_whole_backup_is_refused_and_nothing_is_overwritten() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_or_interrupted_backup_leaves_nothing_that_stops_the_next_one() {
-    let room = tempfile::tempdir().unwrap();
-    let folder = room.path().join("data");
-    std::fs::create_dir(&folder).unwrap();
-    let program = Program::start(&folder).await;
-    program.send(&batch()).await;
-    program.drained().await;
+    let room = Room::new();
+    let folder = room.data();
+    let program = room.server().await;
     for (name, signal) in [("killed", "-9"), ("interrupted", "-2")] {
-        let to = room.path().join(name);
+        let to = room.at(name);
         let mut child = tokio::process::Command::new(UNJANK)
             .args(["backup", to.to_str().unwrap(), "--data-dir"])
             .arg(&folder)
@@ -269,18 +283,18 @@ async fn a_killed_or_interrupted_backup_leaves_nothing_that_stops_the_next_one()
         assert!(sent.unwrap().success());
         child.wait().await.unwrap();
     }
-    let complete = room.path().join("interrupted/backup.json");
-    assert!(complete.exists() || !room.path().join("interrupted").exists());
+    let complete = room.at("interrupted/backup.json");
+    assert!(complete.exists() || !room.at("interrupted").exists());
     program.send(&batch()).await;
     program.drained().await;
-    let to = room.path().join("next");
+    let to = room.at("next");
     succeeds(&backup(&folder, &to).await);
     let left = std::fs::read_dir(folder.join("engine/backups"));
     assert!(
         left.is_err() || left.unwrap().next().is_none(),
         "files are left in the engine's folder"
     );
-    let restored = room.path().join("restored");
+    let restored = room.at("restored");
     succeeds(&restore(&to, &restored));
     let program = Program::start(&restored).await;
     program.rolled_up().await;
@@ -297,8 +311,8 @@ async fn an_installation_with_postgresql_and_its_own_clickhouse_is_restored() {
     server.ready().await;
     assert_eq!(server.send(&spans(3)).await.status, 202);
     server.drained().await;
-    let room = tempfile::tempdir().unwrap();
-    let to = room.path().join("backup");
+    let room = Room::new();
+    let to = room.at("backup");
     let place = format!("File('{}/{{part}}')", server.database());
     let flags = server.flags();
     let run = async |command: &[&str], control: &str, data_dir: &Path| {
@@ -319,16 +333,16 @@ async fn an_installation_with_postgresql_and_its_own_clickhouse_is_restored() {
     succeeds(&run(&made, &control, server.data_dir()).await);
     server.end().await;
     let before = server.query("SELECT count() FROM spans").await;
-    let restored = room.path().join("restored");
+    let restored = room.at("restored");
     let other = postgres.database().await;
     let made = ["restore", to.to_str().unwrap(), "--clickhouse-from", &place];
-    fails(&run(&made, &other, &restored).await, "has tables already");
+    fails(&run(&made, &other, &restored).await, "already has tables");
     server
         .query(&format!("DROP DATABASE `{}` SYNC", server.database()))
         .await;
     succeeds(&run(&made, &other, &restored).await);
     assert_eq!(server.query("SELECT count() FROM spans").await, before);
-    // The server goes on with the restored databases and the restored log.
+    // The server continues with the restored databases and the restored log.
     let data_dir = restored.to_str().unwrap();
     server.change(&[
         "--database-url",

@@ -388,7 +388,7 @@ async fn a_server_killed_during_assembly_continues_after_its_restart() {
 async fn a_waiting_file_is_assembled_after_a_restart_without_another_request() {
     let folder = tempfile::tempdir().unwrap();
     let (mut killed, token) = program(folder.path(), &[]).await;
-    let file = large_mapping("shop", 600_000);
+    let file = large_mapping("shop", 150_000);
     send_chunks(&killed, &token, &file).await;
     let state = assemble_one(&killed, &token, &file).await;
     assert_eq!(state["state"], "assembling", "{state}");

@@ -41,8 +41,8 @@ export function writeRange(range: TimeRange, query: URLSearchParams) {
 }
 
 /**
- * The start and end of a range, for queries. Roll-ups have whole hours, and whole days from three days on. A relative range of a day or
- * more begins with such a unit, so that single events and roll-ups count the same time.
+ * The start and end of a range, for queries. A relative range of one day or more begins with a whole UTC hour, and from three days on with
+ * a whole UTC day. Roll-ups have the same units, so single events and roll-ups cover the same period.
  */
 export function bounds(range: TimeRange, now: Date): { from: Date; to: Date } {
   if (range.kind === 'absolute') return { from: range.from, to: range.to };

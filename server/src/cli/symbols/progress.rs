@@ -1,9 +1,11 @@
 //! The progress of an upload: a bar on a terminal, otherwise only the lines about files.
 
 use std::fmt::Display;
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{Write, stdout};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
+
+use crate::cli::byte_bar::byte_bar;
 
 pub(super) struct Progress {
     /// Counts the bytes to send.
@@ -12,15 +14,7 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new() -> Self {
-        let bar = match stderr().is_terminal() {
-            true => ProgressBar::new(0),
-            false => ProgressBar::hidden(),
-        };
-        let template = "{elapsed_precise} [{bar:32}] {bytes}/{total_bytes} {bytes_per_sec} {msg}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        Self { bar }
+        Self { bar: byte_bar() }
     }
 
     /// Shows the file whose bytes are being sent.

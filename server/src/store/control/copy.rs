@@ -1,4 +1,4 @@
-//! Copies a control database in a SQLite file, as it is, while servers use it.
+//! Copies of control databases for backups.
 
 use std::path::Path;
 
@@ -9,8 +9,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use super::error::ControlError;
 use super::sqlite;
 
-/// Writes a copy to a file that does not exist. `url` is like `sqlite:path`. The copy has the schema of the original, whichever version of unjank
-/// it is from.
+/// Copies a SQLite database, which servers may be using, to a new file. Does not migrate the schema. `url` is like `sqlite:path`.
 pub async fn copy_sqlite(url: &str, to: &Path) -> Result<(), ControlError> {
     let path = sqlite::path_of(url.strip_prefix("sqlite:").unwrap_or(url))?;
     let options = SqliteConnectOptions::new().filename(path);

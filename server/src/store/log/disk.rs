@@ -168,7 +168,8 @@ impl Disk {
         free_bytes(&self.dir).is_none_or(|free| free >= self.min_free_bytes)
     }
 
-    /// Deletes the drained segments that a backup held. Without it, they would stay until a range is drained, and there would be none.
+    /// Deletes drained segments, also those that a backup holds. The writer deletes segments only after it has stored new records, and a full
+    /// disk accepts none.
     fn release(&self) {
         let drained = self.state.drained.load(Ordering::Relaxed);
         if let Err(error) = self.log.trimmer().trim(drained) {

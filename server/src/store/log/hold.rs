@@ -1,7 +1,6 @@
-//! While a backup copies the store, drained segments stay in the log. Then the log has every record that ClickHouse's part of the backup
-//! may lack.
+//! A backup holds the log: the server keeps drained segments, so that the log has every record that the copied tables may lack.
 //!
-//! A hold is a lock on a file in the log's folder. The system releases it when the process of the backup ends, however it ends.
+//! A hold is a lock on a file in the log's folder. The system releases the lock when the process of the backup ends or is killed.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -10,11 +9,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const FILE: &str = "backup.lock";
-/// A server deletes segments within this time.
+/// How long a hold waits for a server that is deleting segments.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A hold of a backup.
+/// Keeps drained records in the log until it is dropped.
 #[derive(Debug)]
 pub struct LogHold {
     folder: PathBuf,
@@ -27,7 +26,7 @@ pub struct LogHold {
 pub struct HeldLog {
     /// Segments, oldest first.
     pub segments: Vec<PathBuf>,
-    /// The id of the log, and the hint up to which record it is drained.
+    /// The id of the log, and the hint: the number of the last drained record.
     pub others: Vec<PathBuf>,
     hint: Option<Vec<u8>>,
 }
@@ -64,7 +63,7 @@ const IDENTITY: &str = "identity";
 const HINT: &str = "trimmed";
 
 impl LogHold {
-    /// Keeps all records of the log in a folder. Waits while a server deletes segments. Returns `None` if another backup holds the log.
+    /// Holds the log in a folder. Returns `None` if another backup holds it.
     pub fn take(folder: &Path) -> io::Result<Option<Self>> {
         let lock = lock_file(folder)?;
         let begun = Instant::now();
@@ -83,7 +82,7 @@ impl LogHold {
         }))
     }
 
-    /// Returns the files of the log now, or `None` if the server had to delete records.
+    /// Lists the files of the log. Returns `None` if the server had to delete records despite the hold.
     pub fn files(&self) -> io::Result<Option<HeldLog>> {
         let now = HeldLog::of(&self.folder)?;
         // The first segment may have been drained completely before the hold.
@@ -94,7 +93,7 @@ impl LogHold {
     }
 }
 
-/// Creates the lock file, so that the server may open it whichever user makes the first backup.
+/// Creates the lock file as the server's user. Otherwise, a first backup by root would create a file that the server cannot open.
 pub(super) fn prepare(folder: &Path) {
     // The log of a simulation has no folder.
     if let Err(error) = lock_file(folder)
@@ -112,14 +111,14 @@ fn lock_file(folder: &Path) -> io::Result<File> {
 
 /// Whether a server may delete segments.
 pub(super) enum Release {
-    /// A backup that begins now waits until the permission is dropped. Without a lock file, there is no backup.
+    /// The server may delete segments until it drops the lock. `None` if the lock file cannot be opened.
     Granted(Option<File>),
     Held,
 }
 
 impl Release {
     pub(super) fn ask(folder: &Path) -> Self {
-        // A full disk may have no room for the file, but it needs the room of the segments.
+        // On a full disk, creating the file may fail. The server must delete segments all the same.
         let Ok(file) = lock_file(folder) else {
             return Self::Granted(None);
         };

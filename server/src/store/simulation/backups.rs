@@ -1,4 +1,4 @@
-//! `unjank backup` and `unjank restore` in this model: the same steps in the same order, with time between them.
+//! A model of `unjank backup` and `unjank restore`: the same steps in the same order, with pauses between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -23,13 +23,13 @@ const PARTS: [&[&str]; 3] = [
 #[derive(Debug)]
 pub(super) struct BackupSet {
     tables: BTreeMap<String, Vec<Part>>,
-    /// Log and dead letters.
+    /// The log and the dead letters.
     files: Image,
     /// The events that were acknowledged before the log was copied.
     acknowledged: BTreeSet<u64>,
 }
 
-/// Makes backups, with pauses. The latest one is in the world.
+/// Makes backups until it is aborted. The world keeps the latest complete backup.
 pub(super) async fn run(world: Arc<World>) {
     loop {
         sleep(world.chance.millis(500, 20_000)).await;
@@ -37,8 +37,8 @@ pub(super) async fn run(world: Arc<World>) {
         world.hold(!is_back(OldFault::BackupsDoNotHold));
         let made = make(&world).await;
         world.hold(false);
-        let told = made.as_ref().map_or("fails", |_| "is complete");
-        world.history.say(|| format!("the backup {told}"));
+        let result = made.as_ref().map_or("fails", |_| "is complete");
+        world.history.say(|| format!("the backup {result}"));
         if let Some(made) = made {
             world.keep(made);
         }
@@ -66,7 +66,7 @@ async fn make(world: &World) -> Option<BackupSet> {
         let most = world.chance.pick(&[10, 1_000, 10_000]);
         sleep(world.chance.millis(0, most)).await;
     }
-    // ClickHouse ends its copies when it ends.
+    // A restart of ClickHouse ends its copies.
     if world.store.tables().starts != starts {
         return None;
     }

@@ -16,10 +16,17 @@ use std::process::Command;
 
 use unjank_symbols::{Location, LookupFile, LookupKind, Origin, convert};
 
-/// The folder into which cargo unpacked a package.
+/// The folder into which cargo unpacked a package. Packages for other systems may not be downloaded.
 fn folder_of(package: &str) -> PathBuf {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version=1", "--locked", "--offline"])
+        .args([
+            "metadata",
+            "--format-version=1",
+            "--locked",
+            "--offline",
+            "--filter-platform",
+            "host-tuple",
+        ])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
