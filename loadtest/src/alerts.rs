@@ -37,6 +37,9 @@ pub(crate) struct AlertsArgs {
     /// Only try roll-outs of this kind. Can be repeated.
     #[arg(long, value_name = "WHAT")]
     kind: Vec<String>,
+    /// Minutes between two evaluations in those roll-outs.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=45))]
+    trial_step: u64,
     /// Number of days without a change. 0 skips this part. Eight more days are filled as the baseline.
     #[arg(long, default_value_t = 30)]
     days: u64,
@@ -77,7 +80,12 @@ pub(crate) async fn run(args: &AlertsArgs) -> Result<bool> {
     let mut well = true;
     if args.trials > 0 {
         let meter = Meter::start(&bench, &args.data_dir).await?;
-        let (text, found, evaluations) = trials::report(&bench, args.trials, &args.kind).await?;
+        let rollouts = trials::Rollouts {
+            trials: args.trials,
+            step: args.trial_step,
+            only: &args.kind,
+        };
+        let (text, found, evaluations) = trials::report(&bench, &rollouts).await?;
         console::print(&text);
         console::print(&meter.report(&bench, evaluations).await?);
         well &= found;

@@ -85,12 +85,19 @@ struct Trial {
     at: f64,
 }
 
+/// The roll-outs to try.
+pub(super) struct Rollouts<'r> {
+    /// Number of each kind.
+    pub(super) trials: u64,
+    /// Minutes between two evaluations.
+    pub(super) step: u64,
+    /// The kinds to try, or all if there are none.
+    pub(super) only: &'r [String],
+}
+
 /// Returns the table, whether the results are as required, and the number of evaluations.
-pub(super) async fn report(
-    bench: &Bench,
-    trials: u64,
-    only: &[String],
-) -> Result<(String, bool, u64)> {
+pub(super) async fn report(bench: &Bench, rollouts: &Rollouts<'_>) -> Result<(String, bool, u64)> {
+    let Rollouts { trials, step, only } = *rollouts;
     let rule = super::rules::of_spans(&bench.templates)?;
     let mut text = format!(
         "Rule: `{rule}`\n\n| the new version brings | roll-outs | fired | within 15 min | minutes: median | p90 | most | mix shift reported | others fired |\n\
@@ -106,7 +113,7 @@ pub(super) async fn report(
             all.push(fill(bench, kind, place, number).await?);
         }
         bench.simulator.roll_up()?;
-        for (trial, happened) in all.iter().zip(run_two_by_two(bench, &rule, &all)?) {
+        for (trial, happened) in all.iter().zip(run_two_by_two(bench, &rule, &all, step)?) {
             minutes.extend(first(&happened, "fired").map(|one| one.minutes_after(trial.at)));
             evaluations += happened.evaluations;
             shifts += u64::from(first(&happened, "mix_shift").is_some());
@@ -145,12 +152,17 @@ pub(super) async fn report(
     Ok((text, well, evaluations))
 }
 
-fn run_two_by_two(bench: &Bench, rule: &Value, trials: &[Trial]) -> Result<Vec<Happened>> {
+fn run_two_by_two(
+    bench: &Bench,
+    rule: &Value,
+    trials: &[Trial],
+    step: u64,
+) -> Result<Vec<Happened>> {
     let run = |trial: &Trial| {
         let course = Course {
             from: trial.at,
             to: trial.at + WATCHED_FOR,
-            step: 1,
+            step,
         };
         let rules = std::slice::from_ref(rule);
         bench.simulator.run(&trial.project, rules, course)

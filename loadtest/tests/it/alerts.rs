@@ -14,7 +14,7 @@ fn only_a_slow_down_fires_and_not_a_mix_shift_or_a_quiet_day() {
     );
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(loadtest)
-        .args(["alerts", "--trials", "1"])
+        .args(["alerts", "--trials", "1", "--trial-step", "5"])
         .args([
             "--kind",
             "20 % slower",
