@@ -10,6 +10,9 @@ use crate::symbols::{ParserRequest, run_parser};
 /// The CPU priority, as in `nice`. Devices and people wait for the other work of the server.
 const NICE: i32 = 10;
 
+/// The stack of the thread that waits for the end of the server.
+const WAITING_STACK: usize = 128 << 10;
+
 #[derive(Args, Debug)]
 pub(super) struct SymbolParserArgs {
     #[arg(long, value_name = "BYTES")]
@@ -36,9 +39,20 @@ pub(super) fn run(args: &SymbolParserArgs) -> anyhow::Result<()> {
     // If the priority cannot be lowered, files are parsed anyway.
     let _lowered = rustix::process::nice(NICE).is_ok();
     confine(&args.request)?;
+    end_with_server()?;
     let mut out = std::io::stdout().lock();
     run_parser(&args.request, &mut out)?;
     Ok(out.flush()?)
+}
+
+/// Ends the process when the server closes its end of the standard input, or is killed. Nobody would read the answer.
+fn end_with_server() -> std::io::Result<()> {
+    let wait = || {
+        let _closed = std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).is_ok();
+        std::process::exit(1);
+    };
+    let thread = std::thread::Builder::new().stack_size(WAITING_STACK);
+    thread.spawn(wait).map(drop)
 }
 
 fn limit(resource: Resource, most: u64, more: u64) -> std::io::Result<()> {

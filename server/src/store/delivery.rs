@@ -69,10 +69,9 @@ impl<'p> Parcel<'p> {
         table: &RawTable,
     ) -> Result<BTreeMap<Day, usize>, Failure> {
         let mut missing = table.periods(self.frames)?;
-        for number in self.earlier.iter().chain([&self.number]) {
-            for day in destination.periods_of(table, *number).await? {
-                missing.remove(&day);
-            }
+        let numbers = [self.earlier, &[self.number]].concat();
+        for day in destination.periods_of(table, &numbers).await? {
+            missing.remove(&day);
         }
         Ok(missing)
     }

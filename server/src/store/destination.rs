@@ -57,11 +57,11 @@ pub(crate) trait Destination: Clone + Send + Sync + 'static {
     /// Inserts a block. Each period of the table gets one part, which is stored completely or not at all.
     fn insert(&self, insert: Insert<'_>) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Returns the periods in which a table has rows with the number.
+    /// Returns the periods in which a table has rows with one of the numbers.
     fn periods_of(
         &self,
         table: &RawTable,
-        number: Number,
+        numbers: &[Number],
     ) -> impl Future<Output = Result<BTreeSet<Day>, Failure>> + Send;
 
     /// Whether the table has rows of single records of the range, or rows with one of the other numbers.

@@ -79,13 +79,18 @@ impl Destination for ClickHouse {
         Ok(())
     }
 
-    async fn periods_of(&self, table: &RawTable, number: Number) -> Result<BTreeSet<Day>, Failure> {
+    async fn periods_of(
+        &self,
+        table: &RawTable,
+        numbers: &[Number],
+    ) -> Result<BTreeSet<Day>, Failure> {
+        let numbers: Vec<String> = numbers.iter().map(|number| number.sql()).collect();
         let sql = format!(
-            "SELECT DISTINCT {} FROM `{}`.`{}` WHERE range_id = {}",
+            "SELECT DISTINCT {} FROM `{}`.`{}` WHERE range_id IN ({})",
             table.period_sql(),
             self.database(),
             table.name,
-            number.sql()
+            numbers.join(", ")
         );
         let days = self.client()?.query_raw(&sql).fetch_all::<Day>().await?;
         Ok(days.into_iter().collect())

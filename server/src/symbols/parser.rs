@@ -147,11 +147,13 @@ impl Parser {
             .arg(self.max_time.as_secs().max(1).to_string())
             .args(arguments)
             .env_clear()
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
+        // It closes with the server, however the server ends, and then the process ends, too.
+        let _open = child.stdin.take();
         let (answer, message) = (child.stdout.take(), child.stderr.take());
         let run = async {
             // Each closes its pipe at its limit, so a process that writes more fails instead of waiting.

@@ -98,6 +98,7 @@ mod signal_quotas;
 mod source_links;
 mod stacks;
 mod story;
+mod symbol_assemblies;
 mod symbol_attacks;
 mod symbol_bucket;
 mod symbol_lookups;

@@ -51,7 +51,8 @@ impl Answer {
 struct Client(SendRequest<Body>, String);
 
 impl Client {
-    async fn connect(address: &str) -> Self {
+    async fn to(server: &Server) -> Self {
+        let address = server.url.trim_start_matches("http://");
         let stream = TcpStream::connect(address).await.unwrap();
         let (client, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
             .await
@@ -59,10 +60,6 @@ impl Client {
         #[expect(clippy::disallowed_methods, reason = "ends with its client")]
         tokio::spawn(connection);
         Self(client, address.to_owned())
-    }
-
-    async fn to(server: &Server) -> Self {
-        Self::connect(server.url.trim_start_matches("http://")).await
     }
 
     async fn call(&self, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
@@ -124,15 +121,18 @@ async fn begun_with(address: &str, pieces: &[&[u8]]) -> Vec<u8> {
     answer[..read].to_vec()
 }
 
-/// Sends a span to an address that is the server's or leads to it.
-pub(crate) async fn stores_a_span(address: &str) {
-    let client = Client::connect(address).await;
-    let answer = client.export(&[], framed(0, &request(&["proxied"]))).await;
-    assert_eq!(
-        (answer.status, answer.body.as_ref()),
-        (0, &[0; 5][..]),
-        "{answer:?}"
-    );
+/// Sends a span over HTTP/2 to a URL that leads to the server. Only a success has the five bytes of an empty message.
+pub(crate) async fn stores_a_span(client: &reqwest::Client, url: &str) {
+    let export = client.post(format!("{url}/{TRACES}"));
+    let export = export
+        .bearer_auth("any-key")
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .body(framed(0, &request(&["proxied"])));
+    let answer = export.send().await.unwrap();
+    assert_eq!(answer.version(), reqwest::Version::HTTP_2);
+    let told = format!("{answer:?}");
+    assert_eq!(answer.bytes().await.unwrap().as_ref(), [0; 5], "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use reqwest::{Client, StatusCode};
+use reqwest::{Client, StatusCode, Version};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -16,6 +16,8 @@ use crate::wait;
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/proxies");
 /// Where `make setup` unpacks what the machine does not have.
 const CACHE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../.cache/proxies");
+/// The name in the documented configurations.
+const NAME: &str = "unjank.example.com";
 /// What nginx accepts by default, and a batch at most.
 const MIB: usize = 1 << 20;
 
@@ -50,13 +52,22 @@ async fn free_address() -> String {
     listener.local_addr().unwrap().to_string()
 }
 
-/// The documented configuration without TLS, for an address of HTTP/1 and one of HTTP/2, with its files in the folder `place`.
-fn without_tls(
-    name: &str,
-    documented: &str,
-    [address, http2_address]: &[&str; 2],
-    place: &str,
-) -> String {
+/// The files of a program in the folder `place`, and no connections to others.
+fn confined(name: &str, config: &str, place: &str) -> String {
+    let folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let folders = folders.map(|kind| format!("{kind}_temp_path {place}/{kind};"));
+    let http = format!("http {{ access_log off; {}", folders.concat());
+    match name {
+        "nginx" => format!("daemon off; pid {place}/pid;\n{config}").replace("http {", &http),
+        "caddy" => format!(
+            "{{\n\tadmin off\n\tauto_https off\n\tservers {{\n\t\tprotocols h1 h2 h2c\n\t}}\n}}\n{config}"
+        ),
+        _ => config.to_owned(),
+    }
+}
+
+/// The documented configuration without TLS, for an address of HTTP/1 and one of HTTP/2.
+fn without_tls(documented: &str, [address, http2_address]: [&str; 2]) -> String {
     let config = documented
         .replace(
             "listen 443 ssl http2;",
@@ -68,28 +79,53 @@ fn without_tls(
         )
         .replace("unjank.example.com {", &format!("http://{address} {{"));
     assert!(config.contains(address), "{config}");
-    let lines = config
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("ssl_"));
-    let lines: Vec<&str> = lines.collect();
-    let folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-    let folders = folders.map(|kind| format!("{kind}_temp_path {place}/{kind};"));
-    let http = format!("http {{ access_log off; {}", folders.concat());
-    match name {
-        "nginx" => {
-            format!("daemon off; pid {place}/pid;\n{}\n", lines.join("\n")).replace("http {", &http)
-        }
-        "caddy" => format!(
-            "{{\n\tadmin off\n\tauto_https off\n\tservers {{\n\t\tprotocols h1 h2c\n\t}}\n}}\n{}\n",
-            lines.join("\n")
-        ),
-        _ => lines.join("\n") + "\n",
-    }
+    let mut lines: Vec<&str> = config.lines().collect();
+    lines.retain(|line| !line.trim_start().starts_with("ssl_"));
+    lines.join("\n") + "\n"
 }
 
-/// Starts a proxy with its documented configuration, changed by `change`, without TLS.
-#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+/// The documented configuration with TLS, for an address, with a certificate in the folder `place`. Caddy would get one from outside.
+fn with_tls(documented: &str, address: &str, place: &str) -> String {
+    let site = format!("https://{NAME}:{} {{", port(address));
+    let config = documented
+        .replace("listen 443 ", &format!("listen {address} "))
+        .replace("bind :443 ", &format!("bind {address} "))
+        .replace(
+            "unjank.example.com {",
+            &format!("{site}\n\tbind 127.0.0.1\n\ttls /etc/ssl/unjank.pem /etc/ssl/unjank.key"),
+        )
+        .replace("/etc/ssl/", &format!("{place}/"));
+    assert!(config.contains(port(address)), "{config}");
+    config
+}
+
+fn port(address: &str) -> &str {
+    address.rsplit(':').next().unwrap()
+}
+
+/// Starts a proxy with its documented configuration without TLS, changed by `change`.
 async fn start(name: &str, server: &Server, change: impl Fn(String) -> String) -> Option<Proxy> {
+    let (address, http2_address) = match name {
+        "nginx" => (free_address().await, free_address().await),
+        _ => {
+            let address = free_address().await;
+            (address.clone(), address)
+        }
+    };
+    let configure =
+        |documented: &str, _: &str| change(without_tls(documented, [&address, &http2_address]));
+    let addresses = (address.clone(), http2_address.clone());
+    run(name, server, addresses, configure).await
+}
+
+/// Runs a proxy with its documented configuration, changed by `configure`, which also gets a folder.
+#[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+async fn run(
+    name: &str,
+    server: &Server,
+    (address, http2_address): (String, String),
+    configure: impl Fn(&str, &str) -> String,
+) -> Option<Proxy> {
     let Some(program) = program(name) else {
         eprintln!("{name} is not tested: it is not installed");
         return None;
@@ -101,16 +137,11 @@ async fn start(name: &str, server: &Server, change: impl Fn(String) -> String) -
         _ => "Caddyfile",
     };
     let documented = std::fs::read_to_string(Path::new(DOCS).join(file)).unwrap();
-    let address = free_address().await;
-    let http2_address = match name {
-        "nginx" => free_address().await,
-        _ => address.clone(),
-    };
     let place = folder.path().to_str().unwrap();
     let documented = documented.replace("127.0.0.1:8080", server.url.trim_start_matches("http://"));
-    let config = without_tls(name, &documented, &[&address, &http2_address], place);
+    let config = confined(name, &configure(&documented, place), place);
     let path = folder.path().join(file);
-    std::fs::write(&path, change(config)).unwrap();
+    std::fs::write(&path, config).unwrap();
     let mut command = Command::new(program);
     match name {
         "nginx" => command.args(["-e", "stderr", "-p", place, "-c"]).arg(&path),
@@ -236,7 +267,8 @@ async fn serves(name: &str) {
     }
     let (is_uploaded, printed) = upload(&proxy.address, &token).await;
     assert!(is_uploaded, "{printed}");
-    otlp_grpc::stores_a_span(&proxy.http2_address).await;
+    let http2 = Client::builder().http2_prior_knowledge().build().unwrap();
+    otlp_grpc::stores_a_span(&http2, &format!("http://{}", proxy.http2_address)).await;
     // A forged address does not hide the client, so its logins are slowed down. A refused origin would be 403.
     for number in 0..10 {
         assert_eq!(wrong_login(&proxy.address, number).await, 401);
@@ -257,6 +289,51 @@ async fn haproxy_serves_devices_tools_and_browsers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn caddy_serves_devices_tools_and_browsers() {
     serves("caddy").await;
+}
+
+/// Starts a proxy with its documented configuration and a certificate. Clients use both versions of HTTP.
+async fn serves_with_tls(name: &str) {
+    let (server, _) = trusting().await;
+    let address = free_address().await;
+    let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
+    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    let configure = |documented: &str, place: &str| {
+        // HAProxy reads both from one file.
+        std::fs::write(format!("{place}/unjank.pem"), format!("{certificate}{key}")).unwrap();
+        std::fs::write(format!("{place}/unjank.key"), &key).unwrap();
+        with_tls(documented, &address, place)
+    };
+    let addresses = (address.clone(), address.clone());
+    let Some(_proxy) = run(name, &server, addresses, configure).await else {
+        return;
+    };
+    let url = format!("https://{NAME}:{}", port(&address));
+    let trusted = reqwest::Certificate::from_pem(certificate.as_bytes()).unwrap();
+    let client = || {
+        Client::builder()
+            .tls_certs_only([trusted.clone()])
+            .resolve(NAME, address.parse().unwrap())
+    };
+    for (client, version) in [
+        (client().http1_only(), Version::HTTP_11),
+        (client(), Version::HTTP_2),
+    ] {
+        let ingest = client.build().unwrap().post(format!("{url}/v1/ingest"));
+        let answer = ingest.bearer_auth(KEY).json(&batch()).send().await.unwrap();
+        assert_eq!(
+            (answer.status(), answer.version()),
+            (StatusCode::ACCEPTED, version),
+            "{name}"
+        );
+    }
+    otlp_grpc::stores_a_span(&client().build().unwrap(), &url).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_documented_tls_of_each_proxy_works_with_both_versions_of_http() {
+    for name in ["nginx", "haproxy", "caddy"] {
+        serves_with_tls(name).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

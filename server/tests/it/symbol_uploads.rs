@@ -1,4 +1,4 @@
-//! Uploads of symbol files over bad connections, by several tools at once, and across crashes of the server.
+//! Uploads of symbol files over bad connections and by several tools at once.
 
 use std::fmt::Write as _;
 use std::io::{Cursor, Write};
@@ -12,7 +12,6 @@ use tokio::net::TcpStream;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::processes::{Program, unjank};
 use crate::server::Server;
 use crate::symbols::{
     CULPRITS, assemble, janks, mapping, obfuscated, sha1, upload_chunk, upload_to,
@@ -325,79 +324,6 @@ async fn a_project_that_is_being_erased_accepts_no_files() {
     let files = server.data_dir().join("symbols/files/bank");
     wait::until("the files are erased", async || {
         files_below(&files).is_empty()
-    })
-    .await;
-}
-
-/// A server in a process of its own, with a token for uploads.
-async fn program(folder: &Path, arguments: &[&str]) -> (Program, String) {
-    let serve = ["serve", "--flush-interval-ms", "50"];
-    let program = Program::run(folder, &[&serve, arguments].concat()).await;
-    let line = ["token", "create", "--name", "build", "--role", "editor"];
-    let token = unjank(folder, &line);
-    let token = String::from_utf8(token.stdout).unwrap();
-    (program, token.trim().to_owned())
-}
-
-/// Asks a program to assemble a file of one chunk. Returns the state.
-async fn assemble_one(program: &Program, token: &str, file: &[u8]) -> Value {
-    let chunks: Vec<String> = file.chunks(8 << 20).map(sha1).collect();
-    let url = format!(
-        "{}/api/0/projects/unjank/default/files/difs/assemble/",
-        program.listen
-    );
-    let wanted = json!({sha1(file): {"name": "mapping.txt", "chunks": chunks}});
-    let request = program.client.post(url).bearer_auth(token).json(&wanted);
-    let answer: Value = request.send().await.unwrap().json().await.unwrap();
-    answer[sha1(file)].clone()
-}
-
-async fn send_chunks(program: &Program, token: &str, file: &[u8]) {
-    for chunk in file.chunks(8 << 20) {
-        let body = body_of(&[named(chunk)]);
-        let mut raw = Raw::begin(&program.listen, token, body.len()).await;
-        raw.send(&body).await;
-        assert_eq!(raw.answer().await.0, 200);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_killed_during_assembly_continues_after_its_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut killed, token) = program(folder.path(), &[]).await;
-    let file = large_mapping("shop", 150_000);
-    send_chunks(&killed, &token, &file).await;
-    let asked = async {
-        let _killed = assemble_one(&killed, &token, &file).await;
-    };
-    // Long enough to begin, and too short to end.
-    let asked = tokio::time::timeout(Duration::from_millis(400), asked).await;
-    assert!(asked.is_err(), "assembling was too fast for this test");
-    killed.kill();
-    let (restarted, _) = program(folder.path(), &[]).await;
-    let mut state = json!(null);
-    wait::until("the file is assembled", async || {
-        state = assemble_one(&restarted, &token, &file).await;
-        state["state"] == "ok"
-    })
-    .await;
-    nothing_is_left(folder.path());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_waiting_file_is_assembled_after_a_restart_without_another_request() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut killed, token) = program(folder.path(), &[]).await;
-    let file = large_mapping("shop", 150_000);
-    send_chunks(&killed, &token, &file).await;
-    let state = assemble_one(&killed, &token, &file).await;
-    assert_eq!(state["state"], "assembling", "{state}");
-    killed.kill();
-    let (_restarted, _) = program(folder.path(), &[]).await;
-    let files = folder.path().join("symbols/files/default");
-    wait::until("the file is assembled", async || files.exists()).await;
-    wait::until("its chunks are deleted", async || {
-        !folder.path().join("symbols/chunks").exists()
     })
     .await;
 }

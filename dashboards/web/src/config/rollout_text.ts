@@ -16,13 +16,18 @@ export function isArriving(rollout: Rollout): boolean {
   return rollout.revision > 0 && (shareRunning(rollout) ?? 0) < DONE_SHARE;
 }
 
+/** When devices get a saved configuration, for all pages. A device that is switched off uploads nothing, so only a poll tells it. */
+export function fetchedText(occasion: 'upload' | 'poll', withinS?: number): string {
+  const when = occasion === 'upload' ? 'after its next upload' : 'with its next poll';
+  const within = withinS === undefined ? '' : `, within ${format(withinS, 's')}`;
+  return `A running app fetches its configuration ${when}${within}. Other apps fetch it when they start or come to the foreground.`;
+}
+
 /** When a running app will have reported the revision. The app learns of it from a receipt or a poll, and reports it with its next upload. */
 export function expectedText(rollout: Rollout): string {
   const upload = rollout.upload_interval_s;
   const learns = rollout.announced ? Math.min(upload, rollout.poll_interval_s) : rollout.poll_interval_s;
   const by = rollout.announced && upload <= rollout.poll_interval_s ? 'upload' : 'poll';
-  return `An app in use learns of a revision with its next ${by} and reports it with the upload after: expect about ${format(
-    learns + upload,
-    's',
-  )}. Apps that are closed follow at their next start.`;
+  const expected = format(learns + upload, 's');
+  return `${fetchedText(by, learns)} A running app reports the revision with the upload after that: expect about ${expected}.`;
 }

@@ -119,6 +119,30 @@ function paintLane(on: Painting, strip: Strip, lane: Lane) {
     reached[item.row] = Math.max(reached[item.row] ?? -1, right);
     paintItem(on, strip, item, left, right);
   }
+  if (lane.kind === 'log') paintTexts(on, strip, lane);
+}
+
+/** Writes the text of each log line beside its mark, as far as the next one. */
+function paintTexts(on: Painting, strip: Strip, lane: Lane) {
+  const { context, width, colour } = on;
+  context.fillStyle = colour('text');
+  context.font = '11px system-ui, sans-serif';
+  const next: number[] = [];
+  for (const item of lane.items.toReversed()) {
+    const [left, right] = ends(item, on);
+    if (right < 0 || left > width) continue;
+    const text = fitted(item.label, (next[item.row] ?? width) - right - 8);
+    next[item.row] = left;
+    const [top, height] = vertical(item, strip);
+    if (text) context.fillText(text, right + 4, top + height / 2);
+  }
+}
+
+/** The text, cut to a width in pixels, or nothing if hardly a word fits. */
+function fitted(text: string, width: number): string {
+  const letters = Math.floor(width / 6);
+  if (letters <= 2) return '';
+  return text.length > letters ? `${text.slice(0, letters - 1)}…` : text;
 }
 
 /** The left and right edges of an item, in whole pixels and at least two apart. */
@@ -149,10 +173,8 @@ function paintLabel({ context, isDark }: Painting, item: Item, [left, right, top
   context.fillStyle = isDark ? '#0e1014' : '#ffffff';
   context.font = '11px system-ui, sans-serif';
   const begin = Math.max(0, left!) + 4;
-  const letters = Math.floor((right! - begin - 4) / 6);
-  const text = `${item.isBad && item.kind !== 'jank' ? '✕ ' : ''}${item.label}`;
-  if (letters > 2)
-    context.fillText(text.length > letters ? `${text.slice(0, letters - 1)}…` : text, begin, top! + height! / 2);
+  const text = fitted(`${item.isBad && item.kind !== 'jank' ? '✕ ' : ''}${item.label}`, right! - begin - 4);
+  if (text) context.fillText(text, begin, top! + height! / 2);
 }
 
 /** The top and the height of an item. The height of frame bars is the square root of the share of slow frames. */

@@ -1,5 +1,6 @@
 //! Sends records that an earlier range has sent completely or in part, after the ledger of that range was lost.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
 use super::super::clickhouse::Failure;
@@ -9,7 +10,7 @@ use super::super::destination::Destination;
 use super::super::fold::RollUp;
 use super::super::ledger::Range;
 use super::super::number::Number;
-use super::super::raw::RawTable;
+use super::super::raw::{Day, RawTable};
 use super::super::tally::Tally;
 use super::super::writer::Writer;
 use super::Sent;
@@ -31,8 +32,12 @@ impl<D: Destination> Writer<D> {
             wait_for_end(&self.destination, origin).await?;
         }
         let mut rows = 0;
-        let mut rolled_up = HashMap::new();
+        let (mut rolled_up, mut blocks) = (HashMap::new(), HashMap::new());
         for sent in again {
+            if self.is_in_block(sent, &mut blocks).await? {
+                rows += sent.frame.rows as u64;
+                continue;
+            }
             let fold = (sent.frame.table, sent.again.unwrap_or_default().fold());
             let is_late = match rolled_up.get(&fold) {
                 Some(is_late) => *is_late,
@@ -46,6 +51,28 @@ impl<D: Destination> Writer<D> {
             };
         }
         Ok(rows)
+    }
+
+    /// Whether the block of the record's range is stored in all periods of the record. After a restore this holds for most records, so that one
+    /// query for each range and table, kept in `blocks`, proves them.
+    async fn is_in_block<'r>(
+        &self,
+        sent: &Sent<'r>,
+        blocks: &mut HashMap<(Number, &'r str), BTreeSet<Day>>,
+    ) -> Result<bool, Failure> {
+        let table = RawTable::named(sent.frame.table);
+        let (Some(table), Some(number)) = (table, sent.again) else {
+            return Ok(false);
+        };
+        let block = match blocks.entry((number.range(), sent.frame.table)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let range = [number.range()];
+                unknown.insert(self.destination.periods_of(table, &range).await?)
+            }
+        };
+        let periods = table.periods(&[sent.frame])?;
+        Ok(periods.keys().all(|period| block.contains(period)))
     }
 
     /// Whether a roll-up of the table has the fold or a later one. Rows without a number are rolled up by views.
@@ -165,7 +192,7 @@ impl<D: Destination> Writer<D> {
         let Some(table) = RawTable::named(sent.frame.table) else {
             return Ok(());
         };
-        let stored = self.destination.periods_of(table, retried).await?;
+        let stored = self.destination.periods_of(table, &[retried]).await?;
         let mut rows = table.periods(&[sent.frame])?;
         rows.retain(|period, _| stored.contains(period));
         if rows.is_empty() {

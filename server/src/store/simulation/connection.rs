@@ -130,12 +130,16 @@ impl Destination for Connection {
         .await
     }
 
-    async fn periods_of(&self, table: &RawTable, number: Number) -> Result<BTreeSet<Day>, Failure> {
-        let table = *table;
+    async fn periods_of(
+        &self,
+        table: &RawTable,
+        numbers: &[Number],
+    ) -> Result<BTreeSet<Day>, Failure> {
+        let (table, numbers) = (*table, numbers.to_vec());
         self.ask(move |store, _| {
             let rows = store.rows(table.name).into_iter();
-            let of_range = rows.filter(|row| rows::number_of(row) == number);
-            Ok(of_range.map(|row| rows::period_of(&table, &row)).collect())
+            let found = rows.filter(|row| numbers.contains(&rows::number_of(row)));
+            Ok(found.map(|row| rows::period_of(&table, &row)).collect())
         })
         .await
     }
