@@ -251,7 +251,9 @@ fn data() -> Router<Arc<App>> {
     Router::new()
         .route(
             "/projects/{project}",
-            patch(projects::update).delete(erasures::erase_project),
+            get(projects::one)
+                .patch(projects::update)
+                .delete(erasures::erase_project),
         )
         .route(
             "/projects/{project}/scrubbing",

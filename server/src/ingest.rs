@@ -6,6 +6,7 @@
 mod app_start;
 mod check;
 mod decode;
+mod envelope;
 mod frame_window;
 mod functions;
 mod jank;
@@ -118,7 +119,7 @@ pub fn check<'a>(
     received_at: UnixTime,
 ) -> Result<Checked<'a>, Refusal> {
     let Decoded { batch, rejections } = decode::decode(body, limits)?;
-    check_envelope(&batch)?;
+    envelope::check(&batch)?;
     let body_bytes = body.bytes().len();
     let checked = Checked::new(vec![batch], body_bytes, rejections, received_at);
     checked.check(device, limits)
@@ -139,47 +140,6 @@ pub fn check_decoded<'a>(
     }
     let checked = Checked::new(batches, body_bytes, rejections, received_at);
     checked.check(device, limits)
-}
-
-fn check_envelope(batch: &Batch<'_>) -> Result<(), Refusal> {
-    if batch.batch_id == NO_BATCH {
-        return Err(Refusal::Envelope(
-            "`batch_id` is the nil UUID: give the batch an id of its own".to_owned(),
-        ));
-    }
-    if batch.split_from.contains(&batch.batch_id) {
-        return Err(Refusal::Envelope(
-            "`split_from` names the batch itself: name the batches it was split from".to_owned(),
-        ));
-    }
-    if batch.split_from.len() > Batch::MAX_SPLIT_FROM {
-        return Err(Refusal::Envelope(format!(
-            "`split_from` has more than {} ids",
-            Batch::MAX_SPLIT_FROM
-        )));
-    }
-    if batch.modules.len() > Batch::MAX_MODULES {
-        return Err(Refusal::Envelope(format!(
-            "`modules` has more than {} entries: list only the modules that frames refer to",
-            Batch::MAX_MODULES
-        )));
-    }
-    Ok(())
-}
-
-fn check_sender(resource: &Resource<'_>, device: &Device) -> Result<(), Refusal> {
-    if resource.app_id.is_empty() {
-        return Err(Refusal::Resource("`app_id` is empty".to_owned()));
-    }
-    if !device.allows(&resource.app_id) {
-        let app_id = resource.app_id.as_str();
-        return Err(Refusal::WrongApp(app_id.chars().take(128).collect()));
-    }
-    let only = device.install_id;
-    if only.is_some_and(|only| only != resource.install_id) {
-        return Err(Refusal::WrongInstall);
-    }
-    Ok(())
 }
 
 /// What turns a checked batch into rows.
@@ -259,9 +219,10 @@ impl<'a> Checked<'a> {
     }
 
     fn check(mut self, device: &Device, limits: &Limits) -> Result<Self, Refusal> {
+        let received = self.events() + self.rejections.events();
         let mut batches = std::mem::take(&mut self.batches);
         for batch in &mut batches {
-            check_sender(&batch.resource, device)?;
+            envelope::check_sender(&batch.resource, device)?;
             modules::resolve(batch);
             let checks = Checks::new(limits, self.received_at, batch.sent_at);
             self.skew_us = checks.skew_us();
@@ -272,7 +233,17 @@ impl<'a> Checked<'a> {
             self.tally.get_mut(rejected.signal).invalid += rejected.events;
         }
         self.batches = batches;
+        debug_assert_eq!(
+            self.tally.total(SignalTally::received),
+            received,
+            "each event has one outcome"
+        );
         Ok(self)
+    }
+
+    /// The number of events that are left in the batches.
+    fn events(&self) -> u64 {
+        self.batches.iter().map(|batch| batch.events() as u64).sum()
     }
 
     pub fn id(&self) -> Uuid {
@@ -378,6 +349,11 @@ impl<'a> Checked<'a> {
         let forwarded = forward.map(|to| to.spans(&device.project, &self.batches));
         let forwarded = forwarded.unwrap_or_default();
         self.log_changed(&device.project, &changed);
+        debug_assert_eq!(
+            self.tally.total(|one| one.stored),
+            self.events(),
+            "the receipt counts the rows"
+        );
         let (id, split_from) = (self.id(), self.split_from());
         let mut record = RecordBuilder::new(&device.project, id, split_from, self.received_at);
         self.count(&mut record, &changed);

@@ -61,6 +61,7 @@ use crate::remote_config::{Fault, base_schema};
         people::remove,
         projects::list,
         projects::create,
+        projects::one,
         projects::update,
         scrubbing::read,
         scrubbing::save,

@@ -107,6 +107,19 @@ pub(super) async fn list(
     Ok(Json(ProjectList { projects }))
 }
 
+/// Returns a project with its quotas.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}", tag = "projects",
+    responses((status = 200, body = ProjectBody), Refused<(Admin,)>),
+)]
+pub(super) async fn one(
+    State(app): State<Arc<App>>,
+    Admin(member): Admin,
+) -> Result<Json<ProjectBody>, Problem> {
+    let project = app.control.project(&member.project).await?;
+    Ok(Json(project.into()))
+}
+
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewProject {

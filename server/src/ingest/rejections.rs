@@ -60,6 +60,11 @@ impl Rejections {
         &self.counts
     }
 
+    /// The number of rejected events.
+    pub(super) fn events(&self) -> u64 {
+        self.counts().iter().map(|one| u64::from(one.events)).sum()
+    }
+
     /// Returns the rejected events that the receipt lists, in order, and the number of the others.
     pub(super) fn for_receipt(mut self) -> (Vec<Rejected>, Vec<RejectedUnlisted>) {
         self.listed.sort_by_key(|one| (one.signal, one.index));

@@ -269,6 +269,34 @@ impl Ledger {
         self.folds.iter().map(|fold| fold.rows.max(1)).sum::<u64>() + old
     }
 
+    /// Checks what always holds for a ledger that replaces `before`, so that a mistake shows at its cause.
+    pub(super) fn debug_assert_follows(&self, before: &Self) {
+        if is_back(OldFault::NumbersRepeat) {
+            return;
+        }
+        debug_assert!(self.done >= before.done, "the log is drained twice");
+        debug_assert!(self.last >= before.last, "a number is drawn twice");
+        debug_assert!(
+            self.folds
+                .is_sorted_by(|one, next| one.number < next.number && one.closed),
+            "only the last fold is open"
+        );
+        debug_assert!(
+            self.folds.iter().all(|fold| fold.ranges <= RANGES),
+            "a range has no number of its own"
+        );
+        if let Some(range) = &self.range {
+            debug_assert!(
+                range.first == self.done + 1 && range.first <= range.last,
+                "a record is left out or sent twice"
+            );
+            debug_assert!(
+                range.number <= self.last,
+                "the number of the range can be drawn again"
+            );
+        }
+    }
+
     pub(super) fn save(&self, files: &DurableFiles, path: &Path) -> io::Result<()> {
         files.replace(path, &serde_json::to_vec(self).map_err(io::Error::other)?)
     }

@@ -97,6 +97,10 @@ impl<D: Destination> Writer<D> {
             .map(|(seq, _)| *seq);
         let counted_before = passed_by.by_ref().max().unwrap_or_default();
         for (seq, bytes) in records.iter() {
+            debug_assert!(
+                (range.first..=range.last).contains(&seq),
+                "the record belongs to another range"
+            );
             let record = match Record::read(bytes) {
                 Ok(record) => record,
                 Err(error) => {

@@ -375,6 +375,7 @@ impl<D: Destination> Writer<D> {
 
     /// Saves a ledger, which takes effect once it is durable.
     pub(super) async fn commit(&mut self, next: Ledger) -> Result<(), Failure> {
+        next.debug_assert_follows(&self.ledger);
         if is_back(OldFault::StateBeforeSave) {
             self.ledger = next.clone();
         }

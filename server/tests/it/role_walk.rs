@@ -91,6 +91,7 @@ admin POST /api/v1/projects/default/keys
 admin GET /api/v1/projects/default/keys/refused
 admin PATCH /api/v1/projects/default/keys/00000000-0000-0000-0000-000000000000
 admin DELETE /api/v1/projects/default/keys/00000000-0000-0000-0000-000000000000
+admin GET /api/v1/projects/default
 admin PATCH /api/v1/projects/default
 admin GET /api/v1/projects/default/tokens
 admin POST /api/v1/projects/default/tokens
