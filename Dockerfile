@@ -18,8 +18,9 @@ RUN cargo build --release --locked -p unjank-server --bin unjank
 ARG EMBEDDED=1
 RUN mkdir -p /out/engine && if [ -n "$EMBEDDED" ]; then target/release/unjank engine --fetch-only --cache-dir /out/engine; fi
 
-FROM debian:bookworm-slim
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libstdc++6 && rm -rf /var/lib/apt/lists/* \
+FROM debian:trixie-slim
+# For `unjank backup`, the client of PostgreSQL must be at least as new as the server in docker-compose.yml.
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libstdc++6 postgresql-client-17 && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /var/lib/unjank --create-home unjank
 COPY --from=build /src/target/release/unjank /usr/local/bin/unjank
 COPY --from=build --chown=unjank /out/engine /usr/local/lib/unjank
