@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::alerts::notify::Notifier;
 use crate::auditor::AuditBoard;
+use crate::backup::LastBackup;
 use crate::clock::Clock;
 use crate::control::people::Logins;
 use crate::control::{Access, InstanceSecret, Throttle};
@@ -44,6 +45,7 @@ pub struct App {
     pub audit: Arc<AuditBoard>,
     pub intake: Arc<Intake>,
     pub log: IngestLog,
+    pub last_backup: LastBackup,
     pub clickhouse: ClickHouse,
     /// The known versions of all apps, for comparisons at the same age.
     pub versions: KnownVersions,

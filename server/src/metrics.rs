@@ -26,6 +26,7 @@ pub struct Metrics {
     pub forward: ForwardMetrics,
     pub symbols: SymbolMetrics,
     pub engine_restarts: IntCounter,
+    pub last_backup_seconds: IntGauge,
 }
 
 #[derive(Clone)]
@@ -423,6 +424,10 @@ impl Metrics {
             engine_restarts: make.counter(
                 "unjank_engine_restarts_total",
                 "Restarts of the embedded engine.",
+            ),
+            last_backup_seconds: make.gauge(
+                "unjank_last_backup_timestamp_seconds",
+                "Time until which the last backup by `unjank backup` is complete, in seconds since the epoch. 0 if there is none.",
             ),
             registry: make.0,
         }

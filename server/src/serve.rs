@@ -27,6 +27,7 @@ use self::background::{
 use self::target::connect;
 use crate::app::App;
 use crate::auditor::AuditBoard;
+use crate::backup::LastBackup;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared, engine_passwords};
 use crate::control::people::Logins;
@@ -273,6 +274,7 @@ async fn open(
         audit: Arc::new(AuditBoard::default()),
         intake: Arc::new(intake),
         log,
+        last_backup: LastBackup::of(data_dir),
         releases: crate::query::Releases::new(clickhouse.clone(), versions.clone()),
         versions,
         clickhouse,

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::set::{
     CLICKHOUSE, CopiedFile, DEAD_LETTERS, FORMAT, LOG, POSTGRES, SECRET, SQLITE, SYMBOLS,
 };
-use super::{BackupSet, ClickHouseAt, OnProgress, files, finish, postgres};
+use super::{BackupSet, ClickHouseAt, LastBackup, OnProgress, files, finish, postgres};
 use crate::clock::Clock;
 use crate::store::control::copy_sqlite;
 use crate::store::{BackupPart, ClickHouse, LogHold};
@@ -84,8 +84,14 @@ pub async fn make(
         made = job.copy_all() => made,
         _ = interrupted => Err(anyhow::anyhow!("interrupted: nothing was backed up")),
     };
-    if made.is_err() {
-        job.clean_up().await;
+    match &made {
+        Ok(set) => {
+            let saved = LastBackup::of(&plan.data_dir).save(set.complete_until);
+            if let Err(error) = saved {
+                tracing::warn!(%error, "the backup is complete, but the server cannot show when it was made");
+            }
+        }
+        Err(_) => job.clean_up().await,
     }
     made
 }

@@ -90,6 +90,8 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
         log.disk_free_bytes
             .set(i64::try_from(free).unwrap_or(i64::MAX));
     }
+    let last_backup = app.last_backup.complete_until_s();
+    app.metrics.last_backup_seconds.set(last_backup);
     (
         [(CONTENT_TYPE, prometheus::TEXT_FORMAT)],
         app.metrics.render(),

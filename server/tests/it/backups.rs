@@ -13,10 +13,14 @@ use tokio::time::sleep;
 use crate::engine::UNJANK;
 use crate::postgres::postgres;
 use crate::processes::{Program, fresh_spans, sql, unjank};
-use crate::server::{Server, spans};
+use crate::server::{NOW, Server, spans};
 use crate::wait;
 
+/// The number of spans of a batch.
 const SPANS: usize = 5;
+/// The pause of a device between two batches.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// The folders of a test.
 struct Room {
     folder: tempfile::TempDir,
@@ -48,9 +52,6 @@ impl Room {
         program
     }
 }
-
-/// The pause of a device between two batches.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// The number of rows of each signal in raw tables, in roll-ups and in `outcomes`.
 const COUNTS: &str = "SELECT (SELECT count() FROM spans) AS spans, (SELECT uniqExact(span_id) FROM spans), \
@@ -200,7 +201,17 @@ async fn a_restored_server_has_the_keys_the_users_and_the_secret_of_the_old_one(
         &folder,
         &["token", "create", "--name", "ci", "--role", "admin"],
     ));
+    let made = async || {
+        let url = format!("{}/metrics", program.admin_url());
+        let metrics = program.client.get(url).send().await.unwrap();
+        let metrics = metrics.text().await.unwrap();
+        let last = "unjank_last_backup_timestamp_seconds ";
+        let line = metrics.lines().find_map(|line| line.strip_prefix(last));
+        line.unwrap().parse::<i64>().unwrap()
+    };
+    assert_eq!(made().await, 0);
     succeeds(&backup(&folder, &to).await);
+    assert!(made().await > NOW / 1_000_000, "the metric has no time");
     program.kill();
     succeeds(&restore(&to, &restored));
     let program = Program::start(&restored).await;
