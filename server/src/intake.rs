@@ -217,10 +217,13 @@ impl Intake {
             bytes,
         };
         let now = self.clock.now();
-        let charged = caller.budget.charge(cost, now);
-        charged.map_err(Refused::OverQuota)?;
+        if let Err(over) = caller.budget.charge(cost, now) {
+            ticket.refused();
+            return Err(Refused::OverQuota(over));
+        }
         let record = std::mem::take(&mut prepared.record);
         if let Err(error) = self.log.append(record).await {
+            ticket.refused();
             caller.budget.refund(cost, self.clock.now());
             return Err(error.into());
         }

@@ -187,7 +187,10 @@ impl World {
                     ticket.stored(Box::default());
                     Answer::Acknowledged
                 }
-                Err(_) => Answer::TryAgain,
+                Err(_) => {
+                    ticket.refused();
+                    Answer::TryAgain
+                }
             },
         };
         // A process that has ended does not respond.
