@@ -16,7 +16,7 @@ test('a new password that follows the rules has no faults', () => {
 
 test('each fault of a new password is at its field', () => {
   const empty = passwordFaults({ present: '', wanted: '', again: '' });
-  expect(empty).toEqual({ present: 'Enter your present password.', wanted: 'Enter a new password.' });
+  expect(empty).toEqual({ present: 'Enter your current password.', wanted: 'Enter a new password.' });
   expect(passwordFaults({ present: 'old', wanted: 'eleven char', again: '' }).wanted).toBe(
     'The new password has 11 of at least 12 characters.',
   );
@@ -57,9 +57,9 @@ test('a key ends by revocation or by its date', () => {
   expect(hasEnded({ expires_at: NOW * 1000 }, NOW)).toBe(true);
   expect(hasEnded({ revoked_at: 1, expires_at: NOW * 1000 + HOUR }, NOW)).toBe(true);
   expect(keyState({ revoked_at: 1 }, NOW).text).toBe('revoked');
-  expect(keyState({ expires_at: NOW * 1000 }, NOW).text).toBe('ended');
-  expect(keyState({ expires_at: NOW * 1000 + HOUR }, NOW).text).toBe('ends in 1 hour');
-  expect(keyState({}, NOW).text).toBe('works');
+  expect(keyState({ expires_at: NOW * 1000 }, NOW).text).toBe('expired');
+  expect(keyState({ expires_at: NOW * 1000 + HOUR }, NOW).text).toBe('expires in 1 hour');
+  expect(keyState({}, NOW).text).toBe('active');
 });
 
 test('active tokens of a person are tokens that the person created and that still work', () => {

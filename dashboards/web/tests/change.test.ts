@@ -21,7 +21,7 @@ describe('a change', () => {
     expect(changeOf(80, 100, 'higher', 'fps', tested)?.verdict).toBe('worse');
     expect(changeOf(120, 100, 'lower', 'ms', { significant: false })).toMatchObject({
       verdict: 'unclear',
-      word: 'within chance',
+      word: 'may be chance',
     });
     expect(changeOf(120, 100, 'lower', 'ms', { significant: null })?.word).toBe('not tested');
     expect(changeOf(120, 100, 'lower', 'ms')).toMatchObject({ verdict: 'unclear', word: '' });

@@ -58,7 +58,7 @@ describe('series', () => {
 describe('narrow tables', () => {
   const column = (id: string, more: object = {}) => ({ id, label: id, ...more });
 
-  it('keep the first column and the deciding number', () => {
+  it('keep the first column and the main number', () => {
     const columns = [column('name'), column('kind'), column('count', { unit: 'count' }), column('p95', { unit: 'ms' })];
     const ids = (sortedBy?: string) => mainColumns(columns, sortedBy).map((one) => one.id);
     expect(ids()).toEqual(['name', 'count']);

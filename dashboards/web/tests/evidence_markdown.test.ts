@@ -146,7 +146,7 @@ const PERIODS = {
 };
 const measure = (name: string, unit: string, better = 'lower') => ({ name, unit, better });
 
-describe('a span and a group of janks as Markdown', () => {
+describe('a span and a jank group as Markdown', () => {
   it('have links with a fixed time', () => {
     const answer = {
       ...PERIODS,

@@ -17,7 +17,7 @@ const saved: Forward = {
   state: { delivered: 0, waiting: 0, waiting_bytes: 0, dropped: 0, refused: 0, rejected: 0 },
 };
 
-describe('the form of what is forwarded', () => {
+describe('the form for forwarding', () => {
   it('saves what it shows, and keeps the headers', () => {
     const { endpoint, spans, incidents, compression } = saved;
     expect(changeOf(fieldsOf(saved))).toEqual({ endpoint, spans, incidents, compression, headers: undefined });

@@ -35,7 +35,7 @@ describe('stacks', () => {
   });
 });
 
-describe('what people decided about a group', () => {
+describe('the status of a group', () => {
   const handling = { group_id: '7', state: 'resolved' as const, app_version: '4.12.0', revision: 1 };
 
   it('is a short mark in a list, and open groups have none', () => {
@@ -53,7 +53,9 @@ describe('what people decided about a group', () => {
       headline: 'Came back in 4.12.1',
       before: 'Resolved in 4.12.0',
     });
-    expect(headlineOf({ ...handling, state: 'ignored' }).headline).toBe('Ignored until a version after 4.12.0 has it');
+    expect(headlineOf({ ...handling, state: 'ignored' }).headline).toBe(
+      'Ignored until it occurs in a version after 4.12.0',
+    );
   });
 });
 

@@ -183,7 +183,10 @@ describe('the Markdown of a version', () => {
 
   it('has the changes, and links with a fixed time', () => {
     const { title, about, table, facts, links } = versionEvidence(findings);
-    expect([title, about]).toEqual(['Version 4.12.0', ['Compared with 4.11.0: 1 worse, 0 better, beyond chance.']]);
+    expect([title, about]).toEqual([
+      'Version 4.12.0',
+      ['Compared with 4.11.0: 1 significantly worse, 0 significantly better.'],
+    ]);
     expect(table!.rows).toEqual([
       ['+100 %, worse', 'Span', 'checkout', '200 ms (p75)', '100 ms', '50 (25 % of 200 installs)'],
     ]);

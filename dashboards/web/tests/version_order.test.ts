@@ -42,7 +42,7 @@ describe('the order of versions', () => {
               ]);
   });
 
-  it('puts versions that are equal otherwise in the order in which they were first seen', () => {
+  it('puts otherwise equal versions in the order in which they were first seen', () => {
     noteFirstSeen([
       { version: 'winter', firstSeen: 10 },
       { version: 'summer', firstSeen: 20 },

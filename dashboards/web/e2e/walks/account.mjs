@@ -126,7 +126,7 @@ async function the_password_is_changed_and_sessions_end(reader) {
 
   const change = page.getByRole('button', { name: 'Change password' });
   await change.click();
-  await page.getByText('Enter your present password.').waitFor();
+  await page.getByText('Enter your current password.').waitFor();
   await page.getByLabel('Current password').fill('a wrong password');
   await page.getByLabel('New password', { exact: true }).fill('too short');
   await change.click();

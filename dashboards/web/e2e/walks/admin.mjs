@@ -27,7 +27,7 @@ async function a_key_is_made_shown_once_rotated_limited_and_revoked(reader, stat
   await page.getByLabel('Name').fill('Android 2');
   await page.getByRole('button', { name: 'Create key' }).click();
   await page.getByRole('button', { name: 'I saved it' }).click();
-  await page.getByRole('table').getByText('ends in 30 days').waitFor();
+  await page.getByRole('table').getByText('expires in 30 days').waitFor();
   await reader.look('keys');
 
   await page.getByRole('button', { name: 'Revoke Android 2' }).click();
@@ -89,7 +89,7 @@ async function an_editor_is_not_offered_what_only_admins_may_do(reader, state) {
   await page.getByRole('table').waitFor();
   check((await page.getByRole('button', { name: 'New key' }).count()) === 0, 'an editor is offered to make a key');
   await page.getByRole('navigation').getByRole('link', { name: 'Audit log' }).click();
-  await page.getByText('Only admins of the project see').waitFor();
+  await page.getByText('Only admins of the project can see').waitFor();
   await page.getByRole('button', { name: 'Log out' }).click();
   await page.getByRole('heading', { name: 'Log in' }).waitFor();
 }

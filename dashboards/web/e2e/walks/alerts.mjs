@@ -300,7 +300,7 @@ async function its_evidence_is_copied_as_markdown(reader, state) {
   check(span.includes(`| Measure | ${LATEST} | ${BEFORE} | Change |`) && !span.includes('range='), `the span: ${span}`);
 
   await open(reader, '/jank?project=shop&range=30d', 'Jank');
-  await page.getByRole('table', { name: 'Groups of janks' }).getByRole('link').first().click();
+  await page.getByRole('table', { name: 'Jank groups' }).getByRole('link').first().click();
   await page.getByRole('heading', { level: 1 }).waitFor();
   await reader.settled();
   const group = await copied();

@@ -142,13 +142,13 @@ async function pages_of_unknown_ids_say_so_and_offer_no_downloads(reader) {
   const unknown = {
     '/traces/0123456789abcdef0123456789abcdef': 'No trace with this id',
     '/traces/checkout': 'No trace with this id',
-    '/jank/12345': 'There is no group of janks like this',
-    '/jank/abc': 'There is no group of janks like this',
-    '/installs/00000000-0000-4000-8000-000000000000': 'There is no install like this',
-    '/installs/abc': 'There is no install like this',
+    '/jank/12345': 'No such jank group',
+    '/jank/abc': 'No such jank group',
+    '/installs/00000000-0000-4000-8000-000000000000': 'No such install',
+    '/installs/abc': 'No such install',
     '/incidents/nothing': 'No incident with this id',
     '/alert-rules/nothing': 'No alert rule with this id',
-    '/spans?name=no_such_span': 'There is no span like this',
+    '/spans?name=no_such_span': 'No such span',
   };
   for (const [path, title] of Object.entries(unknown)) {
     await page.goto(path);

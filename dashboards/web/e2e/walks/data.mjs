@@ -143,7 +143,7 @@ async function scrubbing_is_tried_and_saved(reader) {
   await page.getByLabel('Pattern').fill('CU-[0-9]{6');
   const save = page.getByRole('button', { name: 'Save' });
   await save.click();
-  await page.getByText('Use at most 32 of').waitFor();
+  await page.getByText('Use at most 32 characters of').waitFor();
   await page.getByLabel('Name').fill('customer');
   await save.click();
   await page.getByRole('alert').getByText('is not a regular expression').waitFor();
@@ -258,12 +258,12 @@ async function a_viewer_sees_the_storage_and_changes_nothing(reader, { daveLink 
   check((await page.getByRole('button', { name: 'Save' }).count()) === 0, 'a viewer is offered to save');
   await reader.look('storage-viewer');
   await page.getByRole('tab', { name: 'Scrubbing' }).click();
-  await page.getByText('Admins of the project can change what is scrubbed.').waitFor();
+  await page.getByText('Admins of the project can change these settings.').waitFor();
   check(await page.getByLabel('Pattern').isDisabled(), 'a viewer changes a rule');
   check((await page.getByRole('button', { name: /Save|Try|Add/ }).count()) === 0, 'a viewer is offered to change it');
   await reader.look('scrubbing-viewer');
   await page.getByRole('tab', { name: 'Erasure' }).click();
-  await page.getByText('Only admins of the project see').waitFor();
+  await page.getByText('Only admins of the project can see').waitFor();
   check((await page.getByRole('button', { name: 'Erase…' }).count()) === 0, 'a viewer is offered to erase');
 }
 a_viewer_sees_the_storage_and_changes_nothing.options = { storageState: undefined };

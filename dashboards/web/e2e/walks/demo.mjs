@@ -111,12 +111,12 @@ async function the_new_jank_is_first_and_its_group_and_flame_graph_agree(reader,
     `SELECT sum(1 / sample_rate) AS count, uniqExact(install_id) AS installs, sum(duration_ms / sample_rate) AS lost
      FROM ${CLASSED} WHERE class.title = '${NEW_JANK}' AND app_version = '${LATEST}' ${more} AND ${within('start')}`;
   const group = await one(state, groupOf());
-  const top = await page.getByRole('table', { name: 'Groups of janks' }).locator('tbody tr').first().innerText();
+  const top = await page.getByRole('table', { name: 'Jank groups' }).locator('tbody tr').first().innerText();
   check(top.includes(NEW_JANK) && top.includes('new'), `what is new is not first: ${top}`);
-  count(await cell(reader, 'Groups of janks', NEW_JANK, 'Occurrences'), group.count, 'occurrences');
-  const installs = await cell(reader, 'Groups of janks', NEW_JANK, 'Installs (share)');
+  count(await cell(reader, 'Jank groups', NEW_JANK, 'Occurrences'), group.count, 'occurrences');
+  const installs = await cell(reader, 'Jank groups', NEW_JANK, 'Installs (share)');
   count(installs.split(/\s/)[0], group.installs, 'installs of the group');
-  rounded(await cell(reader, 'Groups of janks', NEW_JANK, 'Time lost'), group.lost, 'time lost');
+  rounded(await cell(reader, 'Jank groups', NEW_JANK, 'Time lost'), group.lost, 'time lost');
   await reader.look('demo-jank');
 
   await page.getByRole('link', { name: NEW_JANK }).click();
@@ -403,7 +403,7 @@ async function see(reader, suffix) {
 /** Checks that no group marked as new has a row of the previous version. */
 async function nothingKnownIsNew(reader, state) {
   const { page } = reader;
-  const rows = page.getByRole('table', { name: 'Groups of janks' }).locator('tbody tr');
+  const rows = page.getByRole('table', { name: 'Jank groups' }).locator('tbody tr');
   await rows.first().waitFor();
   await reader.settled();
   const isNew = rows.filter({ has: page.locator('.badge', { hasText: /^new$/ }) });

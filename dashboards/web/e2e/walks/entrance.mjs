@@ -73,7 +73,7 @@ async function a_key_is_made_and_the_shown_command_sends_the_first_data(reader) 
   // The page also shows a rejected event.
   const text = await shownCommand(page);
   await run(text.replace('41250', '-1'));
-  await page.getByText('Rejected: 1 of spans.').waitFor();
+  await page.getByText('Rejected spans: 1.').waitFor();
   await page.getByRole('main').getByRole('link', { name: 'App starts' }).waitFor();
   await reader.look('first-data');
   await page.getByRole('tab', { name: 'Rust' }).click();

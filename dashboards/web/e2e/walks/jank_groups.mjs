@@ -1,4 +1,4 @@
-// A group of janks gets an owner, is resolved, and comes back in a later version. Creates its own project.
+// A jank group gets an owner, is resolved, and comes back in a later version. Creates its own project.
 import { randomUUID } from 'node:crypto';
 import { check } from '../reader.mjs';
 
@@ -46,7 +46,7 @@ async function send(page, key, version) {
   check(answer.status() === 202, `a batch was rejected: ${answer.status()} ${await answer.text()}`);
 }
 
-const groups = (page) => page.getByRole('table', { name: 'Groups of janks' });
+const groups = (page) => page.getByRole('table', { name: 'Jank groups' });
 
 async function an_owner_is_assigned_to_a_group_of_janks(reader, state) {
   const { page } = reader;

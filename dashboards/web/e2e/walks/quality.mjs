@@ -207,7 +207,7 @@ async function hangs_are_counted_by_duration_and_end_and_lead_to_groups(reader) 
   await card(page, 'Hangs per hour of use').getByText(/worse/).waitFor();
   await card(page, 'Installs with a hang').getByText('100 %', { exact: true }).waitFor();
   await card(page, 'Kills').getByText('11', { exact: true }).waitFor();
-  const groups = page.getByRole('table', { name: 'Groups of janks' });
+  const groups = page.getByRole('table', { name: 'Jank groups' });
   await groups.getByRole('row', { name: /CartDao.total.*new/ }).waitFor();
   await groups.getByRole('link', { name: /CartDao.insert/ }).waitFor();
   await page.getByRole('table', { name: 'By version' }).getByRole('link', { name: PREVIOUS }).waitFor();

@@ -50,7 +50,7 @@ async function the_palette_reaches_pages_data_and_actions_by_keyboard(reader) {
   const isTitle = await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
   check(await isTitle.jsonValue(), 'the title has no focus');
 
-  // Data that the server finds: spans, groups of janks, versions.
+  // Data that the server finds: spans, jank groups, versions.
   await page.keyboard.press('Control+k');
   await field(page).fill('orderdao');
   await searched(page);
@@ -105,7 +105,7 @@ async function the_palette_recognises_ids(reader, state) {
   }
   await page.keyboard.press('Control+k');
   await field(page).fill('deadbeef-dead-4eef-8ead-beefdeadbeef');
-  await page.getByText('No trace, session, install or group of janks has this id').waitFor();
+  await page.getByText('No trace, session, install or jank group has this id').waitFor();
 }
 
 /** The queries of a page: those sent, and a wait until all are answered. */

@@ -97,7 +97,7 @@ async function a_version_has_a_page_with_its_changes_and_copies_them(reader, sta
   const worse = page.getByRole('region', { name: 'What changed' });
   const spans = await worse.getByRole('link', { name: 'checkout', exact: true }).getAttribute('href');
   check(spans.includes(`app_version=${LATEST}`) && spans.includes(`base_app_version=${BEFORE}`), spans);
-  const fresh = page.getByRole('region', { name: 'New groups of janks' });
+  const fresh = page.getByRole('region', { name: 'New jank groups' });
   await fresh.getByRole('link', { name: NEW_JANK }).waitFor();
   await page.getByRole('region', { name: 'Open incidents' }).waitFor();
   await page.getByRole('region', { name: 'Missing symbols' }).getByText('Every stack is readable').waitFor();
@@ -144,7 +144,7 @@ async function installs_have_their_share_of_active_installs(reader, state) {
     `SELECT uniqExact(install_id) AS installs FROM janks INNER JOIN stack_class_current AS class USING (project, stack_hash)
      WHERE class.title = '${NEW_JANK}' AND app_version = '${LATEST}' AND ${within('start')}`,
   );
-  const row = page.getByRole('table', { name: 'Groups of janks' }).locator('tbody tr').filter({ hasText: NEW_JANK });
+  const row = page.getByRole('table', { name: 'Jank groups' }).locator('tbody tr').filter({ hasText: NEW_JANK });
   const share = row.locator('.share').filter({ hasText: /\d/ }).first();
   about(await share.innerText(), group.installs / active.installs, 'share of active installs', 0.03);
   await row.getByRole('link', { name: NEW_JANK }).click();

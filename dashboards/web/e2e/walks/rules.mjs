@@ -21,7 +21,7 @@ async function rules_are_checked_tried_saved_and_rolled_back(reader) {
   await reader.look('rules');
   await editor.fill(RULES.replace('in_app', 'in_ap'));
   await page.getByRole('button', { name: 'Check' }).click();
-  await page.getByText('an error').waitFor();
+  await page.getByText(/^\d errors?$/).waitFor();
   await reader.look('rules-fault');
   await editor.fill(RULES);
   await page.getByRole('button', { name: 'Dry run' }).click();

@@ -112,7 +112,7 @@ async function from_a_jank_to_its_session_and_back(reader) {
   const stack = page.getByRole('region', { name: 'Stack of the jank' });
   await stack.getByText('com.example.shop.basket.BasketDao.lockedTotal').first().waitFor();
   await reader.look('session');
-  await chosen(page).getByRole('link', { name: 'Group of the jank' }).click();
+  await chosen(page).getByRole('link', { name: 'Jank group' }).click();
   await page.waitForURL(/\/jank\/\d+/);
   await page.getByRole('link', { name: 'Timeline of the session' }).waitFor();
 }
@@ -185,7 +185,7 @@ async function a_session_is_followed_while_its_device_sends(reader, state) {
   await page.goto(at(`/sessions/${SESSION}`));
   await page.getByRole('button', { name: 'Follow live' }).click();
   await page.getByText('Live.').waitFor();
-  await page.getByText(/The last batch came .* ago/).waitFor();
+  await page.getByText(/The last batch arrived .* ago/).waitFor();
   await page.getByRole('button', { name: 'Show as table' }).click();
   const table = page.getByRole('table', { name: 'Events of the session' });
   await send(page, state, { spans: [span('pay_basket', 60, 400)] });

@@ -235,7 +235,7 @@ async function what_is_forwarded_is_chosen_and_counted(reader) {
 async function the_installs_with_the_most_traffic_are_listed_with_its_purpose(reader) {
   const { page } = reader;
   await page.goto(at('/traffic?page=CartActivity'));
-  await page.getByText('that filter is left out here').waitFor();
+  await page.getByText('this filter is ignored here').waitFor();
   const top = page.getByRole('region', { name: 'Top 100 installs' }).first();
   await top.getByRole('button', { name: /000000000006/ }).click();
   await page.waitForURL(/install=/);
@@ -289,7 +289,7 @@ async function outcomes_of_events_are_counted(reader) {
   const { page } = reader;
   await page.goto(at('/ingest'));
   await page.getByText('A duration below zero or over a day.').waitFor();
-  await page.getByText('More events at once than the queue in memory holds.').waitFor();
+  await page.getByText('More events arrived at once than the queue in memory holds.').waitFor();
   await reader.look('ingest-reasons');
   await page.getByRole('tab', { name: 'Clocks and lateness' }).click();
   await page.getByText('Pixel 8').first().waitFor();

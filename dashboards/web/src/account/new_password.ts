@@ -16,7 +16,7 @@ export interface PasswordFaults {
 /** Returns an empty object if the form can be sent. */
 export function passwordFaults(typed: { present?: string; wanted: string; again: string }): PasswordFaults {
   const faults: PasswordFaults = {};
-  if (typed.present === '') faults.present = 'Enter your present password.';
+  if (typed.present === '') faults.present = 'Enter your current password.';
   // `length` of a string would count a character such as an emoji twice.
   const length = [...typed.wanted].length;
   if (length === 0) faults.wanted = 'Enter a new password.';

@@ -15,9 +15,9 @@ export interface Rate {
   group: Group;
   /** Per hour of use. */
   now: number | null;
-  /** `null` if too few installs on either side report the group, or if the incident compares nothing. */
+  /** `null` if too few installs of either side have the group, or if the rule does not compare. */
   base: number | null;
-  /** The base had none, although it had enough use. */
+  /** The base has no jank of the group, although the base has enough use. */
   isNew: boolean;
 }
 
@@ -61,14 +61,14 @@ export async function janksBeside(evidence: Evidence, project: string, signal: A
   return { rates, filters, where, pages };
 }
 
-/** Whether a group that the base lacks is there too often for chance. */
+/** Whether a group that the base lacks occurs too often for this to be chance. */
 function isBeyondChance(group: Group, hours: number, baseHours: number): boolean {
   if (installs(group) < ENOUGH.janks) return false;
   const now = { count: count(group), installs: installs(group), exposure: hours };
   return rateP(now, { count: 0, installs: 0, exposure: baseHours }) < SIGNIFICANCE;
 }
 
-/** The group that explains an incident best: the one with the most lost time among those that are new or more frequent. */
+/** The group that explains an incident best: of the groups that are new or more frequent, the group with the most lost time. */
 export function likelyCause(rates: Rate[]): Rate | undefined {
   return rates.find((one) => one.isNew || (one.base !== null && (one.now ?? 0) >= (1 + LEAST_CHANGE) * one.base));
 }

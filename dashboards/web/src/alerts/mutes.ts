@@ -11,7 +11,7 @@ export function isBefore(mute: Mute, now = Date.now()): boolean {
   return mute.starts_at / 1000 > now;
 }
 
-/** The mutes of a rule, and those of the whole project. */
+/** The mutes of a rule and of the whole project. */
 export function mutesOfRule(mutes: Mute[], rule: string): Mute[] {
   return mutes.filter((one) => !one.rule || one.rule === rule);
 }

@@ -1,19 +1,22 @@
-// When the number of an incident went bad, read from its chart. Pure.
+// Finds in the chart of an incident when its number became bad. Pure.
 
 import type { SeriesAnswer } from '../api/query';
 import type { Evidence } from './around';
 
 export interface PresentSince {
-  /** The start of a bucket of the chart, in seconds since the epoch. Never before the first sight of the version. */
+  /** The start of a bucket of the chart, in seconds since the epoch, but not before `firstSeen`. */
   at: number;
-  /** Whether the first number of the chart was bad already. */
+  /** Whether the first number of the chart was already bad. */
   isFirst: boolean;
   /** The bad values are above or below this number. */
   limit: number;
   isAbove: boolean;
 }
 
-/** `firstSeen`: when the version was first seen, in seconds since the epoch. `null` if the chart cannot tell: the rule has no fixed limit, or the number was good when the alert opened. */
+/**
+ * `firstSeen`: when the version was first seen, in seconds since the epoch. Returns `null` if the rule has no fixed limit, or if the
+ * number was good when the alert opened.
+ */
 export function presentSince(
   evidence: Evidence,
   chart: SeriesAnswer,

@@ -227,12 +227,12 @@ function resolves(rule: RuleParts, about: About): string[] {
     case 'regression':
     case 'last_week': {
       const part = format(condition.effect?.recover ?? 0.5, 'share').replace(/^–$/, '…');
-      return [`Resolve when the change is below ${part} of this minimum.`, ...keep];
+      return [`Resolve when the change is below ${part} of the minimum.`, ...keep];
     }
     case 'absence':
       return ['Resolve when data arrives again.'];
     case 'appearance':
-      return [`Resolve after ${span(rule.window_minutes ?? 60)}, when it is no longer new.`];
+      return [`Resolve after ${span(rule.window_minutes ?? 60)}, when the group is no longer new.`];
   }
 }
 

@@ -32,7 +32,7 @@ export function muteNotes(mutes: Mute[], preview: { muted_evaluations: number; e
   const { muted_evaluations: muted, evaluations } = preview;
   const windows =
     muted > 0
-      ? [`Mute windows of the rule held in ${muted} of ${evaluations} evaluations. No incident opens then.`]
+      ? [`Mute windows of the rule covered ${muted} of ${evaluations} evaluations. No incident opens then.`]
       : [];
   const at = (micros: number) => dateTime(fromMicros(micros));
   const now = mutes.map((one) => {

@@ -1,8 +1,8 @@
-// In which direction a metric is worse. The API does not know it, but an alert rule says it. Pure.
+// Whether higher or lower values of a metric are better. The API does not return this, but alert rules contain it. Pure.
 
 import type { Incident } from './around';
 
-/** Whether lower or higher values of a metric are better, as its open incidents say. */
+/** The better direction of a metric, according to its open incidents. */
 export function betterOf(incidents: Incident[], metric: string): 'lower' | 'higher' | undefined {
   for (const { evidence } of incidents) {
     const { metric: watched, group, condition, numbers } = evidence;

@@ -12,7 +12,7 @@ const WITHOUT: Partial<Record<Signal, Dimension[]>> = {
   outcomes: DIMENSIONS.map(({ name }) => name),
 };
 
-/** The filters without dimensions that the signal lacks. The server would reject the whole query because of them. */
+/** Removes the filters by dimensions that the signal lacks, because the server would reject the whole query. */
 export function applicable(filters: Filters, signal: Signal): Filters {
   const chosen = { ...filters.chosen };
   for (const dimension of WITHOUT[signal] ?? []) delete chosen[dimension];

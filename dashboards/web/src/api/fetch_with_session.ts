@@ -11,7 +11,6 @@ const LOCK = 'unjank-refresh';
 let underWay: Promise<boolean> | null = null;
 let onEnd: () => void = () => {};
 
-/** Sets the callback for the end of the session. */
 export function whenSessionEnds(callback: () => void) {
   onEnd = callback;
 }

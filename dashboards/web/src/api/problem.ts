@@ -12,7 +12,7 @@ export interface RuleFault {
   message: string;
 }
 
-/** The code of a problem that this page found itself. Its detail is a sentence for the user. */
+/** The code of a problem that the web interface detected. Its detail is a sentence for the user. */
 const OF_PAGE = 'page';
 
 /** A failed request. */
@@ -67,7 +67,7 @@ const ADVICE: Record<string, string> = {
   session_ended: 'Your session has ended. Log in again.',
   token_missing: 'Log in to see this.',
   project_unknown:
-    'There is no such project, or you have no access to it. Choose another one, or ask an admin for a role.',
+    'This project does not exist, or you have no access to it. Choose another one, or ask an admin for a role.',
   conflict: 'Another person saved in the meantime. Load their version, then make your change again.',
   alert_rule_invalid: 'The rule has errors. They are shown next to the fields.',
   configuration_invalid: 'The configuration has errors. They are shown next to the fields.',
@@ -87,7 +87,7 @@ function explain(status: number, code: string, detail: string, retryAfter?: numb
   if (status === 404 && code === '')
     return 'This server does not support this request. The server may be older than this page.';
   if (status >= 500) return `${sentence(detail || 'The server failed')} Try again. The server log has details.`;
-  return sentence(detail || `The server refused this (${status})`);
+  return sentence(detail || `The server refused the request (${status})`);
 }
 
 function sentence(text: string): string {

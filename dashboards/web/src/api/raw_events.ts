@@ -5,13 +5,13 @@ import { bounds } from '../navigation/time_range';
 
 /** Dimensions of all roll-ups. */
 const KEPT: Dimension[] = ['app_id', 'app_version', 'os_name', 'device_class'];
-/** Dimensions of some roll-ups, with the data for which the server reads raw events. */
+/** Dimensions of only some roll-ups, each with the data for which the server reads raw events. */
 const PARTLY: Partial<Record<Dimension, string>> = {
   page: 'spans, requests and app starts',
   network: 'all but traffic and page loads',
 };
 
-/** Batches, which count sessions, installs and SDKs, are kept for this many days. */
+/** Sessions, installs and SDKs are counted from batches, which are kept for this many days. */
 export const BATCH_DAYS = 8;
 const DAY_MS = 86_400_000;
 
@@ -33,7 +33,7 @@ export function rawNote(filters: Filters, rawDays: number | undefined, now: Date
         : `, kept for ${rawDays} days`;
   const noun = names.length === 1 ? 'The filter' : 'The filters';
   const verb = names.length === 1 ? 'reads' : 'read';
-  const batches = ` Overview and Ingest health count sessions, installs and SDKs in batches, kept for ${BATCH_DAYS} days.`;
+  const batches = ` Overview and Ingest health count sessions, installs and SDKs from batches, kept for ${BATCH_DAYS} days.`;
   const isLonger = bounds(filters.range, now).from.getTime() < now.getTime() - BATCH_DAYS * DAY_MS;
   return `${noun} ${names.join(' and ')} ${verb} raw events${kept}.${isLonger ? batches : ''}`;
 }

@@ -3,7 +3,7 @@
 export interface StartKind {
   id: string;
   label: string;
-  /** The duration from which Android vitals call such a start slow. The measure `slow_start_share` uses it. */
+  /** The duration from which on Android vitals counts a start as slow. The measure `slow_start_share` uses this threshold. */
   slow: string;
 }
 
@@ -37,7 +37,7 @@ export function measureOf(query: URLSearchParams): StartMeasure {
   return MEASURES.find((one) => one.id === query.get('measure')) ?? MEASURES[0]!;
 }
 
-/** Rows whose first key is a kind, in the order of `KINDS`. Other kinds come last. */
+/** Sorts rows by their first key, a kind, in the order of `KINDS`. Other kinds are last. */
 export function inOrder<Row extends { keys: string[] }>(rows: Row[]): Row[] {
   const place = (row: Row) => {
     const at = KINDS.findIndex((one) => one.id === row.keys[0]);

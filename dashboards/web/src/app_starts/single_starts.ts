@@ -1,4 +1,4 @@
-// Single app starts of the API, and the pages that show more of one.
+// Queries single app starts, and links to the spans of a start.
 
 import type { Schemas } from '../api/client';
 import { address, get } from '../api/query';

@@ -69,13 +69,13 @@ export const SENTENCES: Record<Action, Sentence> = {
   'user.enabled': { label: 'Person enabled', verb: 'enabled', ...PEOPLE },
   'user.password_set': { label: 'Password set', verb: 'set the password of' },
   'user.operator_set': {
-    label: 'Admin of the installation set',
+    label: 'Admin of the installation changed',
     verb: 'changed the role in the installation of',
     after: (entry) => (detail(entry).is_admin === true ? 'to admin' : 'to none'),
     ...PEOPLE,
   },
-  'identity.linked': { label: 'Identity linked', verb: 'linked an identity of the provider to', ...PEOPLE },
-  'identity.unlinked': { label: 'Identity unlinked', verb: 'removed the identity of the provider from', ...PEOPLE },
+  'identity.linked': { label: 'Identity linked', verb: 'linked an identity to', ...PEOPLE },
+  'identity.unlinked': { label: 'Identity unlinked', verb: 'unlinked the identity of', ...PEOPLE },
   'membership.set': {
     label: 'Role set',
     verb: 'set the role of',
@@ -209,8 +209,8 @@ export const SENTENCES: Record<Action, Sentence> = {
   },
   'forward.set': {
     label: 'Forwarding set',
-    verb: 'changed',
-    target: () => 'what is forwarded',
+    verb: 'changed the',
+    target: () => 'forwarding settings',
     page: on('/data', { tab: 'opentelemetry' }),
   },
   'saved_view.created': { label: 'View saved', verb: 'saved view' },
@@ -270,7 +270,7 @@ export function whoOf(entry: Entry): string {
 
 const TIMES = /_at$|^until$/;
 
-/** The details of an entry as pairs of name and text, without those in the sentence. `time` formats times. */
+/** The details of an entry as pairs of name and text, except the details in the sentence. `time` formats times. */
 export function factsOf(entry: Entry, time: (micros: number) => string): [string, string][] {
   return facts('', detail(entry), time).filter(([name]) => name !== 'name' && name !== 'note');
 }

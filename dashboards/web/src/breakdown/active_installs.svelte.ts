@@ -22,7 +22,7 @@ export interface ActiveInstalls {
 }
 
 const FRESH_MS = 60_000;
-/** A full memory is cleared. */
+/** The cache is cleared when it reaches this size. */
 const MOST = 50;
 const remembered = new Map<string, { askedAt: number; answer: Promise<TableAnswer> }>();
 

@@ -6,7 +6,7 @@ import { withValues, type Filters } from '../navigation/filters';
 
 /** The dimensions of batches that roll-ups keep. Rows of a table by other dimensions are compared with all active installs. */
 const KEPT = ['app_id', 'app_version', 'os_name', 'device_class'];
-/** A day has its own active installs, and a share of one user or install says nothing. */
+/** No share: the active installs differ by day, and a share for a single user or install is meaningless. */
 const WITHOUT_SHARE = ['day', 'user_id', 'install_id'];
 const MINUTE_MS = 60_000;
 
@@ -20,13 +20,13 @@ export type Asked = Pick<TableAnswer, 'by' | 'from' | 'to'>;
 /** `null` if the active installs are unknown: batches do not name pages or networks. */
 export function activeQuestion(answer: Asked, filters: Filters): ActiveQuestion | null {
   if (ignored(filters, 'usage').length > 0 || answer.by.some((name) => WITHOUT_SHARE.includes(name))) return null;
-  // Tables of one page then share their query.
+  // Whole minutes let the tables of a page share one query.
   const from = new Date(Math.floor(Date.parse(answer.from) / MINUTE_MS) * MINUTE_MS);
   const to = new Date(Math.ceil(Date.parse(answer.to) / MINUTE_MS) * MINUTE_MS);
   const by = KEPT.filter((name) => answer.by.includes(name));
   const inPeriod: Filters = { ...filters, range: { kind: 'absolute', from, to }, baseVersion: '' };
   return {
-    // A table by version may have the base beside the chosen version.
+    // A table by version may also have rows of the base version.
     filters: by.includes('app_version') ? withValues(inPeriod, 'app_version', []) : inPeriod,
     question: { signal: 'usage', by, measures: ['installs'], limit: 1000 },
   };

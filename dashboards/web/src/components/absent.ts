@@ -11,7 +11,7 @@ export function isLoading(from: Source): boolean {
   return from.busy || (from.data === undefined && !from.problem);
 }
 
-/** Tells a value that is still loading from one that does not exist. */
+/** Distinguishes a value that is still loading from a missing value. */
 export function absent(from?: Source): string {
   if (from && isLoading(from)) return '…';
   return from?.problem ? 'not loaded' : '–';

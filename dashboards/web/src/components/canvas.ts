@@ -1,4 +1,4 @@
-// What all canvases of charts share.
+// Shared by all charts on a canvas.
 
 import { colour } from '../layout/theme.svelte';
 

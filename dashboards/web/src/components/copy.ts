@@ -1,4 +1,4 @@
-// Copies a text and reports whether that worked.
+// Copies a text, and shows whether this succeeded.
 
 import { say } from './toast.svelte';
 

@@ -49,7 +49,7 @@ function isAncestor(frame: FlameFrame, of: FlameFrame): boolean {
   return false;
 }
 
-/** The frame with the same callers as a frame of other data, or else the innermost of its callers that takes time there. */
+/** The frame in new data with the same callers as `wanted`, a frame of old data. Otherwise, its innermost caller that takes time in the new data. */
 export function sameFrame(frames: FlameFrame[], wanted: FlameFrame | null): FlameFrame | undefined {
   if (!wanted || frames[wanted.index] === wanted) return wanted ?? undefined;
   const names: string[] = [];

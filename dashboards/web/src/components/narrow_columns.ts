@@ -1,4 +1,4 @@
-// Selects the columns that a table keeps on a narrow screen: the first one and the deciding number. Pure.
+// Selects the columns that a table keeps on a narrow screen: the first one and the main number. Pure.
 
 interface Column {
   id: string;

@@ -1,4 +1,4 @@
-// Short messages about finished actions. Errors appear beside their cause, or here if no such place exists.
+// Short messages about finished actions. Errors appear beside their cause, or here if the page has no such place.
 
 import { Problem } from '../api/problem';
 

@@ -1,17 +1,17 @@
-// A request of a page: its data or its problem. A newer request aborts the previous one, and leaving the page aborts it, too.
+// A request of a page: its data or its problem. A newer request aborts the previous one. Leaving the page aborts the request, too.
 
 import { onDestroy, untrack } from 'svelte';
 import { Problem, isAborted } from '../api/problem';
 import { refresh } from './refresh.svelte';
 
-/** How much of a request the user notices: a loud one dims the previous data, a quiet one only replaces the data, or shows its problem. */
+/** How visible a request is. `loud` dims the previous data. `quiet` does not. `refresh` also keeps the data if the request fails. */
 type Manner = 'loud' | 'quiet' | 'refresh';
 
 export class Loading<T> {
   data = $state.raw<T | undefined>();
   problem = $state.raw<Problem | null>(null);
   busy = $state(false);
-  /** Completes with the request under way. */
+  /** Resolves when the current request completes. `null` if there is none. */
   settled: Promise<void> | null = null;
   #abort: AbortController | null = null;
   #again: ((manner: Manner) => Promise<void>) | null = null;

@@ -8,7 +8,7 @@ interface Repeatable {
   refresh(): Promise<void>;
 }
 
-/** Requests may depend on the data of others. More rounds than any page has such steps. */
+/** A request may depend on the data of another request, so a refresh waits in rounds. No page needs this many. */
 const MOST_ROUNDS = 6;
 const members = new Set<Repeatable>();
 let isRunning = $state(false);
@@ -27,7 +27,7 @@ export const refresh = {
   get at() {
     return at;
   },
-  /** Notes that a request is sent now. One that the user caused replaces the failed refresh. */
+  /** Records that a request is sent now. A request by the user clears the problem of a failed refresh. */
   sent(isOfUser: boolean) {
     at = new Date();
     if (isOfUser) problem = null;
@@ -50,7 +50,7 @@ export const refresh = {
       const pending = [...members].flatMap((one) => one.settled ?? []);
       if (pending.length === 0) break;
       await Promise.all(pending);
-      // Lets requests start that depend on the new data.
+      // Starts the requests that depend on the new data.
       await tick();
     }
     isRunning = false;

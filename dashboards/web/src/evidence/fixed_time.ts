@@ -16,7 +16,7 @@ export function fixedAddress(page: string, filters: Filters, parameters: Record<
   return addressOf(page, withFixedTime(filters), parameters);
 }
 
-/** The period of an answer, which differs from the one asked for: roll-ups have whole days, and versions are compared at the same age. */
+/** The period of an answer. It can differ from the requested one: roll-ups have whole days, and versions are compared at the same age. */
 type Periods = Pick<TableAnswer, 'from' | 'to' | 'base_from' | 'base_to'>;
 
 /** The filters with the period that an answer is about. */

@@ -8,13 +8,13 @@ import { fixedAddress, seenFacts, seenFilters } from './fixed_time';
 import { markdown } from './markdown';
 import { measureRows } from './measures';
 
-/** What moved inside a span, and who owns it. */
+/** The times inside a span, and the owners of the functions. */
 export interface Moved {
   inside: Inside;
   owners: Map<string, string>;
 }
 
-/** The most functions to name. */
+/** The maximum number of functions to name. */
 export const MOST_MOVES = 3;
 
 export function spanAsMarkdown(

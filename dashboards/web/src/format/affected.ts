@@ -1,4 +1,4 @@
-// The share of active installs that something affects. No other module words it. Pure.
+// The share of active installs that something affects, as text for all pages. Pure.
 
 import { DIMENSIONS, type Filters } from '../navigation/filters';
 import { period } from './times';
@@ -34,5 +34,5 @@ export function activeIn(from: string, to: string, { chosen }: Pick<Filters, 'ch
 }
 
 const lower = (letter: string) => letter.toLowerCase();
-/** An id is recognised by its beginning. */
+/** The beginning of an id is enough to recognise it. */
 const shortened = (value: string) => (/^[0-9a-f-]{36}$/i.test(value) ? `${value.slice(0, 8)}…` : value);

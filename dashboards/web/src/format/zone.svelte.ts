@@ -1,4 +1,4 @@
-// The time zone of all times on the screen: the one of the browser, or UTC. The choice is kept in the browser.
+// The time zone of all times on the screen: that of the browser, or UTC. The browser stores the choice.
 
 const KEY = 'unjank-time-zone';
 const UTC = 'UTC';
@@ -35,7 +35,7 @@ const FIELDS: Intl.DateTimeFormatOptions = {
 };
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** How much the clocks of a zone are ahead of UTC at a time. */
+/** The offset of a zone from UTC at a time. */
 export function offsetMinutes(at: Date, of = zone.name): number {
   if (of === UTC || Number.isNaN(at.getTime())) return 0;
   let format = formats.get(of);
@@ -46,13 +46,13 @@ export function offsetMinutes(at: Date, of = zone.name): number {
   return Math.round((clock - at.getTime()) / 60_000);
 }
 
-/** The time at which the clocks of the zone show these fields, given as if they were UTC. */
+/** Converts a local time of the zone, whose fields are given as UTC, to a time. */
 function whenClocksShow(clockMs: number): Date {
   const near = new Date(clockMs - offsetMinutes(new Date(clockMs)) * 60_000);
   return new Date(clockMs - offsetMinutes(near) * 60_000);
 }
 
-/** A date whose UTC fields are what clocks of the zone show. */
+/** A date whose UTC fields are the local time of the zone. */
 function clockFields(at: Date): Date {
   return new Date(at.getTime() + offsetMinutes(at) * 60_000);
 }
@@ -62,7 +62,7 @@ export function toInput(at: Date): string {
   return clockFields(at).toISOString().slice(0, 16);
 }
 
-/** The time of such a value, or of a day such as `2026-11-21`. An invalid date if the text is neither. */
+/** The time of an input of the type `datetime-local`, or of a day such as `2026-11-21`. Otherwise an invalid date. */
 export function fromInput(text: string): Date {
   return whenClocksShow(Date.parse(`${text.includes('T') ? text : `${text}T00:00`}Z`));
 }

@@ -1,4 +1,4 @@
-// Which stalls the page shows: from a duration on, or those during which the process was killed. Pure.
+// The stalls that the page can show: by minimum duration, or stalls during which the process was killed. Pure.
 
 export interface Length {
   /** The value of the URL parameter. */

@@ -98,7 +98,7 @@ function countsOf(
   };
 }
 
-/** A rate of the page: its cases, the installs that had one, and what it is divided by. */
+/** A rate on the page: its cases, the affected installs, and the divisor. */
 export interface HangRate {
   id: 'per_hour' | 'affected' | 'killed';
   label: string;
@@ -112,14 +112,14 @@ export const RATES: HangRate[] = [
     id: 'per_hour',
     label: 'Hangs per hour of use',
     unit: 'per_hour',
-    hint: 'hours in which frames were watched',
+    hint: 'hours in which frames were measured',
     rate: ({ hangs, installsWithHang, hours }) => ({ count: hangs, installs: installsWithHang, exposure: hours }),
   },
   {
     id: 'affected',
     label: 'Installs with a hang',
     unit: 'share',
-    hint: 'of the installs that sent something',
+    hint: 'of the installs that sent data',
     rate: ({ installsWithHang, installs }) => ({
       count: installsWithHang,
       installs: installsWithHang,
@@ -144,7 +144,7 @@ export function rateOf({ count, exposure }: Rate): number | null {
   return exposure > 0 ? count / exposure : null;
 }
 
-/** Whether chance explains the change of a rate. One side with enough installs is enough, as for groups of janks. */
+/** Tests the change of a rate. It suffices if one side has enough installs, as for jank groups. */
 export function evidenceOf(rate: HangRate, { now, base }: Numbers): Evidence {
   if (!base) return {};
   const [head, before] = [rate.rate(now), rate.rate(base)];

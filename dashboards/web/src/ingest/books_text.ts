@@ -1,7 +1,7 @@
-// Whether every acknowledged event is stored and rolled up, in one sentence. Pure.
+// The result of the last check of the books, as text. Pure.
 
 import type { Schemas } from '../api/client';
-import { dateTime, format, fromMicros } from '../format/units';
+import { dateTime, format, fromMicros, grouped } from '../format/units';
 import { signalLabel } from './reasons';
 
 export type Books = Schemas['Books'];
@@ -10,7 +10,7 @@ export type Books = Schemas['Books'];
 export function booksText({ checked_to, difference_events, differences: [first] }: Books): string {
   if (!checked_to) return '';
   if (!first) return `Books balanced up to ${dateTime(fromMicros(checked_to))}.`;
-  return `${format(difference_events)} events differ. First: ${signalLabel(first.signal)}, ${dateTime(fromMicros(first.at))}, expected ${first.expected}, found ${first.found}. See all: unjank rollups check.`;
+  return `${format(difference_events)} events differ. First: ${signalLabel(first.signal)}, ${dateTime(fromMicros(first.at))}, expected ${grouped(first.expected)}, found ${grouped(first.found)}. See all: unjank rollups check.`;
 }
 
 /** How soon stored rows can be queried. Empty if nothing was stored in the last minutes. */

@@ -29,7 +29,7 @@ export interface SignalFate {
   rejected: number;
   dead_letter: number;
   device: number;
-  /** The share of events that were rejected, kept aside or dropped on devices. */
+  /** The share of events that were not stored: rejected, kept aside or dropped on devices. */
   lostShare: number | null;
 }
 

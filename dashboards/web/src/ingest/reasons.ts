@@ -6,12 +6,12 @@ export interface Reason {
 }
 
 const CLOCK = 'Check the clocks of the devices, and how long they keep events before the upload.';
-const BODY = 'A proxy between device and server, or a client of your own, changes or truncates bodies.';
+const BODY = 'Look for a proxy between device and server, or a client of your own, that changes or truncates bodies.';
 const KEY =
   'Compare the key in the app with those under Ingest keys: it may be revoked, mistyped or from another project.';
 const SIZE = 'Lower upload.max_batch_events under Remote config; the SDK splits such a batch by itself.';
 
-/** Keys are outcome and code, or the code alone if it always means the same. */
+/** Keys are outcome and code, or only the code if its meaning does not depend on the outcome. */
 const REASONS: Record<string, Reason> = {
   'stored/': { means: 'Accepted and stored.', todo: 'Nothing.' },
   'duplicate/': { means: 'The same events arrived before. They are stored once.', todo: 'Nothing.' },
@@ -20,15 +20,15 @@ const REASONS: Record<string, Reason> = {
     todo: 'Nothing for a few. For many, check the network and the timeouts of a proxy in front of unjank.',
   },
   'dead_letter/': {
-    means: 'Accepted, but the store refused them. They are kept aside, not lost.',
+    means: 'Accepted, but the store rejected them. They are kept as dead letters, not lost.',
     todo: 'On the server: `unjank dead-letter list` shows why. `retry` stores them once the cause is fixed.',
   },
   'scrubbed/': {
-    means: 'Stored without personal data or secrets that were in a text. Counted by texts.',
-    todo: 'Stop sending them: look for names and attributes with [email], [secret] or similar.',
+    means: 'Stored without personal data or secrets that were in a text. Counts texts, not events.',
+    todo: 'Stop sending such data: look for names and attributes with [email], [secret] or similar.',
   },
   'scrubbed/own_rule': {
-    means: 'Stored after a rule of the project replaced parts of a text. Counted by texts.',
+    means: 'Stored after a rule of the project replaced parts of a text. Counts texts, not events.',
     todo: 'Nothing, if this is intended. The rules are under Data, Scrubbing.',
   },
   'erased/': {
@@ -61,7 +61,7 @@ const REASONS: Record<string, Reason> = {
     means: 'An event without its name.',
     todo: 'Give the span, metric or page a name where it is created.',
   },
-  no_list: { means: 'A signal that is not a list.', todo: 'Only clients of your own do this: see the protocol.' },
+  no_list: { means: 'A signal that is not a list.', todo: 'Only clients of your own do this. See the protocol.' },
   invalid_event: {
     means: 'An event that does not follow the protocol.',
     todo: 'Update the SDK, or correct your own client.',
@@ -75,7 +75,7 @@ const REASONS: Record<string, Reason> = {
     todo: 'Raise the quota under Data, or lower the sampling under Remote config. Devices keep their events and retry.',
   },
   body_truncated: { means: 'A body that ended too early.', todo: BODY },
-  corrupt_encoding: { means: 'A body that could not be unpacked.', todo: BODY },
+  corrupt_encoding: { means: 'A body that could not be decompressed.', todo: BODY },
   invalid_json: { means: 'A body that is not JSON.', todo: BODY },
   invalid_utf8: { means: 'A body that is not UTF-8 text.', todo: BODY },
   invalid_envelope: {
@@ -84,7 +84,7 @@ const REASONS: Record<string, Reason> = {
   },
   invalid_resource: {
     means: 'A batch without its app, version or install.',
-    todo: 'Set app id, version and install when the SDK is started.',
+    todo: 'Set app id, version and install when you start the SDK.',
   },
   key_missing: { means: 'A batch without a key.', todo: KEY },
   key_unknown: { means: 'A batch with an unknown key.', todo: KEY },
@@ -99,26 +99,26 @@ const REASONS: Record<string, Reason> = {
   token_invalid: { means: 'A device token that is not signed by a known key.', todo: 'See Device keys.' },
   token_not_for_install: { means: 'A device token of another install.', todo: 'Devices must not share tokens.' },
   device_token_required: {
-    means: 'The app must send device tokens, and this one sent a key.',
-    todo: 'Update the app, or allow keys again under Device keys.',
+    means: 'The project requires device tokens, but the app sent a key.',
+    todo: 'Update the app, or make device tokens optional under Projects.',
   },
   body_stalled: {
     means: 'A body that did not arrive in time.',
     todo: 'Nothing for a few: some networks are slow. Devices retry.',
   },
   body_too_large: { means: 'A batch over the size limit.', todo: SIZE },
-  decompressed_too_large: { means: 'A batch over the size limit once unpacked.', todo: SIZE },
+  decompressed_too_large: { means: 'A batch over the size limit after decompression.', todo: SIZE },
   record_too_large: { means: 'A batch over the size of a record.', todo: SIZE },
   too_many_events: { means: 'A batch with too many events.', todo: SIZE },
   content_encoding: { means: 'A compression that the server does not know.', todo: 'Send identity, gzip or zstd.' },
   content_type: { means: 'A body without the content type of JSON.', todo: 'Send Content-Type: application/json.' },
   'device/queue_full': {
-    means: 'More events at once than the queue in memory holds.',
+    means: 'More events arrived at once than the queue in memory holds.',
     todo: 'Lower the sampling of the signal under Remote config, or name fewer methods to trace.',
   },
   'device/rate_limited': {
     means: 'The device’s own budget for the signal was used up, or the server asked the device to wait.',
-    todo: 'Lower its sampling under Remote config; when the server asked, see “rejected” and the quota of the key.',
+    todo: 'Lower the sampling of the signal under Remote config. If the server asked, see “rejected” and the quota of the key.',
   },
   'device/disk_full': {
     means:
@@ -130,34 +130,37 @@ const REASONS: Record<string, Reason> = {
     todo: 'Let the app set a data directory, raise upload.max_queue_bytes under Remote config, or find out why devices could not send.',
   },
   'device/disk_failed': {
-    means: 'The device could not write them to its disk.',
+    means: 'The device could not write the events to its disk.',
     todo: 'Nothing for a few. For many, check whether they share a model or an OS version.',
   },
   'device/too_old': {
-    means: 'They waited longer than the server accepts events.',
-    todo: 'Devices were offline for days, the server was away, or the project was over a quota: see Projects and Data.',
+    means: 'The events waited on the device until they were too old for the server.',
+    todo: 'Devices were offline for days, the server was down, or the project was over a quota: see Projects and Data.',
   },
   'device/too_short': {
     means: 'Methods shorter than the threshold of the app (`min_method_duration`).',
     todo: 'Nothing: the app set the threshold.',
   },
   'device/refused': {
-    means: 'The server refused them for good.',
+    means: 'The server rejected the events permanently.',
     todo: 'See the reasons of “rejected”.',
   },
   'device/too_large': {
-    means: 'Larger than the server accepts, even in a batch of its own.',
+    means: 'An event larger than the server accepts, even alone in a batch.',
     todo: 'Send shorter attributes and stacks.',
   },
   'device/filtered': {
-    means: 'The app’s own `before_send` dropped them.',
+    means: 'The `before_send` of the app dropped the events.',
     todo: 'Nothing, if this is intended.',
   },
   'device/suspended': {
     means: 'The app’s process did not run for seconds during the event, so its duration says nothing about the app.',
     todo: 'Nothing.',
   },
-  'device/disabled': { means: 'Collection was switched off while they waited.', todo: 'Nothing, if this is intended.' },
+  'device/disabled': {
+    means: 'Collection was switched off while the events waited.',
+    todo: 'Nothing, if this is intended.',
+  },
 };
 
 /** Codes of devices have the outcome `device`. */
@@ -183,7 +186,7 @@ export const OUTCOMES: Record<string, string> = {
   device: 'Dropped on devices',
 };
 
-/** The label of what a count counts: events of a signal, or batches that were refused as a whole. */
+/** The label of a count: the events of a signal, or batches that were rejected as a whole. */
 export function signalLabel(signal: string): string {
   return signal === 'batch' ? 'whole batches' : signal.replaceAll('_', ' ');
 }

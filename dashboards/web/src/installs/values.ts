@@ -21,7 +21,7 @@ export const JUDGED: Judged[] = [
   { signal: 'sdk_health', measure: 'overhead_us_per_install', label: 'Cost of the SDK per install' },
 ];
 
-/** A value is unusual from this multiple of the value of all installs on. */
+/** A value is unusual if it is at least this multiple of the value of all installs. */
 export const UNUSUAL = 2;
 
 export function isUnusual(own: number | null, all: number | null): boolean {

@@ -1,4 +1,4 @@
-// A group of janks as Markdown: the numbers of both compared versions, and the costliest stack.
+// A jank group as Markdown: the numbers of both compared versions, and the costliest stack.
 
 import { valueOf } from '../api/query';
 import { fixedAddress, seenFacts, seenFilters } from '../evidence/fixed_time';
@@ -15,7 +15,7 @@ import { perHour, type HoursOfUse } from './rates';
 
 export interface GroupFacts {
   group: Group;
-  /** Whether the base version never had it. */
+  /** Whether the base version has no stored jank of the group. */
   isNew: boolean;
   answer: Groups['answer'];
   names: Names | undefined;
@@ -59,6 +59,6 @@ export function groupEvidence({ group, isNew, answer, names, use, filters, param
       ...seenFacts(filters, answer),
     ],
     table,
-    links: [{ label: 'Group of janks', path: fixedAddress(`/jank/${group.id}`, seen, parameters) }],
+    links: [{ label: 'Jank group', path: fixedAddress(`/jank/${group.id}`, seen, parameters) }],
   };
 }

@@ -1,4 +1,4 @@
-// Groups of janks. Names and numbers need two queries, because a query has at most three dimensions.
+// Jank groups. Names and numbers need two queries, because a query has at most three dimensions.
 
 import { api, ask } from '../api/client';
 import { queryTable, type TableAnswer, type TableRow } from '../api/query';

@@ -1,4 +1,4 @@
-// What people decided about groups of janks: the API calls, and the words for it.
+// The status of jank groups: the API calls, and the texts.
 
 import { api, ask, type Schemas } from '../api/client';
 
@@ -18,7 +18,7 @@ export const STATUSES = [
 /** The most groups of one request. */
 const MOST = 1000;
 
-/** The resolved and ignored ones of these groups, by id. One request, however many groups there are. */
+/** The resolved and ignored groups among these, by id. One request for all groups. */
 export async function handlingOf(project: string, ids: string[], signal: AbortSignal): Promise<Map<string, Handling>> {
   const asked = [...new Set(ids)].slice(0, MOST);
   if (asked.length === 0) return new Map();
@@ -37,7 +37,7 @@ export function decide(project: string, group: string, decision: Decision): Prom
   return ask(api.PUT('/api/v1/projects/{project}/janks/groups/{group}/handling', { params, body: decision }));
 }
 
-/** A short text for a list, and how serious it is. `null` for a group that is simply open. */
+/** The text and colour of a badge in lists. `null` for an open group. */
 export function markOf(handling: Handling | undefined): { text: string; kind: 'warn' | 'good' | '' } | null {
   if (!handling || handling.state === 'open') return null;
   if (handling.came_back_in) return { text: `came back in ${handling.came_back_in}`, kind: 'warn' };
@@ -45,13 +45,13 @@ export function markOf(handling: Handling | undefined): { text: string; kind: 'w
   return { text: 'ignored', kind: '' };
 }
 
-/** `Came back in 4.12.1`, and what was decided before. */
+/** `Came back in 4.12.1`, and the previous decision. */
 export function headlineOf(handling: Handling): { headline: string; before: string } {
   const version = handling.app_version ?? '';
   const decided = {
     open: '',
     resolved: `Resolved in ${version}`,
-    ignored: `Ignored until a version after ${version} has it`,
+    ignored: `Ignored until it occurs in a version after ${version}`,
   }[handling.state];
   if (handling.came_back_in) return { headline: `Came back in ${handling.came_back_in}`, before: decided };
   if (handling.state !== 'open') return { headline: decided, before: '' };

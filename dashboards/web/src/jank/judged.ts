@@ -1,4 +1,4 @@
-// Judges groups of janks of two versions: whether the rate per hour of use changed, and whether a group is new.
+// Judges jank groups of two versions: whether the rate per hour of use changed, and whether a group is new.
 
 import { queryTable, valueOf, type TableAnswer } from '../api/query';
 import type { Filters } from '../navigation/filters';
@@ -58,7 +58,7 @@ export function judge(answer: TableAnswer, use: HoursOfUse): Omit<JudgedJank, 'i
     ),
   );
   const corrected = holm(p);
-  // One side with enough installs is enough, because the test considers the use of the other side.
+  // It suffices if one side has enough installs, because the test considers the use of the other side.
   return groups.map(({ baseInstalls, ...group }, place) => ({
     ...group,
     few: Math.max(group.installs, baseInstalls) < ENOUGH.janks || use.baseHours <= 0 || use.hours <= 0,

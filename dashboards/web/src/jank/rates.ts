@@ -10,7 +10,7 @@ export interface HoursOfUse {
 
 const HOUR_MS = 3_600_000;
 
-/** Hours in which frames were watched, which is the time that the app was on the screen. */
+/** Hours in which frames were measured, which is the time that the app was on the screen. */
 export async function hoursOfUse(filters: Filters, signal: AbortSignal): Promise<HoursOfUse> {
   const answer = await queryTable(filters, { signal: 'frame_windows', measures: ['duration_ms'] }, signal);
   const row = answer.rows[0];

@@ -9,9 +9,9 @@ interface Key {
 
 export function keyState(key: Key, now: number): { text: string; kind: '' | 'good' | 'warn' } {
   if (key.revoked_at != null) return { text: 'revoked', kind: '' };
-  if (hasEnded(key, now)) return { text: 'ended', kind: '' };
-  if (key.expires_at == null) return { text: 'works', kind: 'good' };
-  return { text: `ends ${ago(fromMicros(key.expires_at), new Date(now))}`, kind: 'warn' };
+  if (hasEnded(key, now)) return { text: 'expired', kind: '' };
+  if (key.expires_at == null) return { text: 'active', kind: 'good' };
+  return { text: `expires ${ago(fromMicros(key.expires_at), new Date(now))}`, kind: 'warn' };
 }
 
 /** Revoked, or expired. */

@@ -1,4 +1,4 @@
-// How often the pages with a period refresh themselves. The choice is kept in the browser.
+// How often pages with a period refresh. The browser stores the choice.
 
 import { refresh } from '../data/refresh.svelte';
 
@@ -23,7 +23,7 @@ export const autoRefresh = {
   },
 };
 
-/** Refreshes while a component exists, `isWanted`, and the page is visible. A page that becomes visible catches up at once. */
+/** Refreshes while the component exists, `isWanted` returns true, and the page is visible. A page that becomes visible refreshes at once if a refresh is due. */
 export function refreshAutomatically(isWanted: () => boolean) {
   $effect(() => {
     const { ms } = chosen;

@@ -1,4 +1,4 @@
-// The base version with which a page compares although the filters name none, so that the control of the filter bar shows it.
+// The base version that a page chose because the filters name none. The filter bar shows it.
 
 let version = $state('');
 
@@ -6,7 +6,7 @@ export const baseInUse = {
   get version() {
     return version;
   },
-  /** For an effect: returns its end. */
+  /** For an effect: returns its cleanup. */
   use(base: string): () => void {
     version = base;
     return () => {

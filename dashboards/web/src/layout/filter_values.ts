@@ -14,7 +14,7 @@ export interface Value {
 export const MOST = 200;
 const MOST_FOUND = 50;
 
-/** Batches have the fewest rows, but are kept for a few days only. Then values of the next signal are listed. */
+/** The signals to try, in this order. Batches have the fewest rows, but are kept for only a few days. */
 const SIGNALS: Signal[] = ['usage', 'app_starts', 'frame_windows', 'spans'];
 /** Dimensions that batches do not carry. */
 const OTHER: Partial<Record<Dimension, Signal[]>> = { page: ['frame_windows', 'spans'], network: ['traffic', 'spans'] };

@@ -3,7 +3,7 @@
 import type { Incident } from '../alerts/around';
 import { api, ask } from '../api/client';
 
-/** The size of a page of incidents. There may be more. */
+/** The maximum number of incidents in a response. There may be more. */
 export const MOST = 50;
 
 let incidents = $state.raw<Incident[]>([]);

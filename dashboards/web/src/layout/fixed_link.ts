@@ -1,4 +1,4 @@
-// Copies a link to what is on the screen: a period such as "last 7 days" becomes fixed times.
+// Copies a link to the current screen. A period such as "last 7 days" becomes fixed times.
 
 import { say } from '../components/toast.svelte';
 import { refresh } from '../data/refresh.svelte';
@@ -17,6 +17,6 @@ export async function copyFixedLink() {
   } catch {
     // Without access to the clipboard, as over plain HTTP, the address bar has the link.
     navigate(address);
-    say('The browser does not let this page copy. Copy the link from the address bar.', 'bad');
+    say('The browser blocked copying. Copy the link from the address bar.', 'bad');
   }
 }

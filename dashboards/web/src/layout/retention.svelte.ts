@@ -1,4 +1,4 @@
-// How many days each project keeps raw events. Asked once a project.
+// How many days each project keeps raw events. Requested once per project.
 
 import { api, ask } from '../api/client';
 

@@ -69,7 +69,7 @@ export function navigate(to: string, options: { replace?: boolean } = {}) {
   read();
 }
 
-/** The URL of a page with the current filters. `parameters` are those of the page itself, such as a tab. */
+/** The URL of a page with the current filters. `parameters` belong to the page, such as a tab. */
 export function href(page: string, parameters: Record<string, string> = {}): string {
   return addressOf(page, filters, parameters);
 }

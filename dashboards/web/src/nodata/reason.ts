@@ -4,7 +4,7 @@ import type { Signal } from '../api/query';
 import { RELATIVE_RANGES, relativeLength, type TimeRange } from '../navigation/time_range';
 
 export interface Facts {
-  /** The time of the latest data of any signal, to within its step. `null` if there was none for a year. */
+  /** The time of the latest data of any signal, accurate to one step of its series. `null` if there was none for a year. */
   lastOfProject: Date | null;
   /** The same, for this signal only. */
   lastOfSignal: Date | null;

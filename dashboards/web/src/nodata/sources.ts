@@ -19,7 +19,7 @@ const ABOUT: Partial<Record<Signal, [noun: string, about: string, docs?: string]
   spans: ['spans', 'The SDK sends a span for each piece of code that you mark.'],
   janks: [
     'janks',
-    'The SDK reports a jank when a message blocks the main loop for as long as the remote config says: by default once for 2 s, or five times a minute for 300 ms.',
+    'The SDK reports a jank when messages block the main loop beyond a threshold of the remote config: by default once for 2 s, or five times in a minute for 300 ms.',
   ],
   frame_windows: ['frames', 'The SDK counts the frames that the app reports.'],
   page_loads: ['page loads', 'The SDK times a page from its start to its final draw.'],

@@ -1,4 +1,4 @@
-// The form of what a project forwards to another collector. Pure.
+// The form for forwarding to another collector. Pure.
 
 import type { Schemas } from '../api/client';
 

@@ -1,4 +1,4 @@
-// Candidates for regressions between two versions: spans, page loads, frames, memory, app starts, traffic and groups of janks.
+// Candidates for regressions between two versions: spans, page loads, frames, memory, app starts, traffic and jank groups.
 
 import { applicable, ignored } from '../api/applicable';
 import { isAborted } from '../api/problem';
@@ -168,7 +168,7 @@ export async function changes(filters: Filters, pair: VersionPair, signal: Abort
   return { ...worstFirst(all.map((one) => ({ ...one, active: installs }))), basis };
 }
 
-/** The active installs of the version, over the periods that the filters compare. `null`: batches do not name what a filter chooses. */
+/** The active installs of the version, over the compared periods. `null` if batches lack the dimension of a filter. */
 async function activeInstalls(
   filters: Filters,
   signal: AbortSignal,
@@ -182,7 +182,7 @@ async function ofKind(kind: Kind, compared: Filters, signal: AbortSignal): Promi
   const filters = applicable(compared, kind.question.signal);
   const answer = await queryTable(filters, kind.question, signal);
   const asked = { ...kind.question, measures: [kind.measure] };
-  // The API does not know in which direction a metric is better. More memory is worse.
+  // The API has no better direction for metrics. More memory is worse.
   const measures = answer.measures.map((one) => ({ ...one, better: 'lower' as const }));
   const tests = await tested(filters, asked, { ...answer, measures }, signal).catch(unlessAborted);
   const samples = kind.samples ?? 'samples';
@@ -205,7 +205,7 @@ async function ofKind(kind: Kind, compared: Filters, signal: AbortSignal): Promi
     }));
 }
 
-/** A change whose test failed is not ranked. */
+/** Without a test result, a change is not ranked. */
 function unlessAborted(error: unknown): null {
   if (isAborted(error)) throw error;
   return null;

@@ -45,7 +45,7 @@ export const CARDS: CardDefinition[] = [
     value: (health, version) => health.get('usage', 'installs', version),
     samples: () => Infinity,
     page: '/ingest',
-    hint: 'that sent something',
+    hint: 'that sent data',
   },
   {
     label: 'Janks per hour of use',
@@ -78,7 +78,7 @@ export const CARDS: CardDefinition[] = [
     }),
     page: '/hangs',
     parameters: { hangs: 'anr' },
-    hint: 'stalls over 5 s',
+    hint: 'stalls of 5 s or longer',
   },
   {
     label: 'Slow frames',

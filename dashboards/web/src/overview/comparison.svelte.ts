@@ -1,4 +1,4 @@
-// The numbers of a version with those of the previous one, and what changed between the two.
+// The numbers of a version and of the previous one, and the changes between the two.
 
 import { loading } from '../data/loading.svelte';
 import { baseInUse } from '../layout/base_in_use.svelte';

@@ -13,7 +13,7 @@ export interface Candidate extends Evidence {
   installs: number;
   /** The active installs of the version. `null`: unknown. */
   active: number | null;
-  /** Whether the base version never had it. */
+  /** Whether the base version has no stored jank of the group. */
   isNew?: boolean;
   /** Smaller changes do not count. In the unit of the measure. */
   least: number;
@@ -31,13 +31,13 @@ export interface Ranked {
   worse: Regression[];
   better: Regression[];
   tooFew: number;
-  /** Changes of five percent and more that chance explains. */
+  /** Changes of five percent or more that are not significant. */
   byChance: number;
   /** The period and the filters of `active`. */
   basis?: string;
 }
 
-/** Lower is better for all candidates. Counts those with few samples or within chance, but does not rank them. */
+/** Lower is better for all candidates. Candidates with few samples, or whose change may be chance, are counted but not ranked. */
 export function worstFirst(candidates: Candidate[]): Ranked {
   const ranked: Ranked = { worse: [], better: [], tooFew: 0, byChance: 0 };
   for (const one of candidates) {

@@ -13,7 +13,7 @@ export interface Command {
 /** The most commands of a section while a text is typed. */
 export const MOST_OF_SECTION = 6;
 
-/** Commands with every word of the text. Those whose label begins with the text come first. */
+/** Commands that contain every word of the text. Labels that begin with the text come first. */
 export function matching(commands: Command[], text: string, most = MOST_OF_SECTION): Command[] {
   const typed = text.trim().toLowerCase();
   if (typed === '') return commands;
@@ -30,7 +30,7 @@ export function matching(commands: Command[], text: string, most = MOST_OF_SECTI
     .slice(0, most);
 }
 
-/** Spans by how well their names match a text: exact names first, then functions before requests, then the shortest names. */
+/** Sorts spans by how well their names match a text: exact names first, then functions before requests, then the shortest names. */
 export function bestSpans<Span extends { kind: string; name: string }>(spans: Span[], text: string): Span[] {
   const typed = text.trim().toLowerCase();
   const rank = ({ kind, name }: Span) => {
@@ -42,7 +42,7 @@ export function bestSpans<Span extends { kind: string; name: string }>(spans: Sp
 
 export type Recognised = { kind: 'hex'; uuid: string; hex: string } | { kind: 'group'; id: string };
 
-/** An id in a text. A UUID, with or without hyphens, may be a trace, a session or an install. A long number is a group of janks. */
+/** An id in a text. A UUID, with or without hyphens, may be a trace, a session or an install. A long number is a jank group. */
 export function recognised(text: string): Recognised | null {
   const typed = text.trim().toLowerCase();
   const hex = typed.replaceAll('-', '');

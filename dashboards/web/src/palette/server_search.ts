@@ -1,4 +1,4 @@
-// What the server finds for the text of the palette: spans, groups of janks, versions, and things by their id.
+// Searches the server for the text of the palette: spans, jank groups and versions by name, and objects by id.
 
 import { api, ask } from '../api/client';
 import { Problem } from '../api/problem';
@@ -15,9 +15,9 @@ import { bestSpans, recognised, type Command } from './matching';
 /** Shorter texts match too much. */
 export const SHORTEST = 2;
 const MOST = 5;
-/** Names with one of several words, before the other words are looked for. */
+/** The most names with the longest word of several. The browser then filters them by the other words. */
 const MOST_OF_WORD = 200;
-/** A name that is absent from a short period may still be looked for. */
+/** The minimum period of a search by name, because users also search for names that are absent from a short period. */
 const SEARCHED_DAYS = 30;
 /** Ids are searched in this many days. */
 const ID_DAYS = 90;
@@ -35,13 +35,13 @@ export async function found(filters: Filters, path: string, text: string, abort:
   return lists.flat();
 }
 
-/** The values of the last of `by` that contain all words of the text, without the filters of the page. */
+/** The values of the last dimension of `by` that contain all words of the text. Ignores the filters of the page. */
 async function named(filters: Filters, text: string, question: Question & { by: string[] }, abort: AbortSignal) {
   const { range, period } = searched(filters);
   const all = { ...filters, range, chosen: {}, baseVersion: '' };
   const words = text.trim().toLowerCase().split(/\s+/);
   const name = question.by.at(-1)!;
-  // The server looks for one text.
+  // The server can search for only one text.
   const contains = { [name]: words.toSorted((a, b) => b.length - a.length)[0]! };
   const limit = words.length > 1 ? MOST_OF_WORD : (question.limit ?? MOST);
   const { rows } = await queryTable(all, { measures: ['count'], order: '-count', contains, ...question, limit }, abort);

@@ -10,7 +10,7 @@ import { href, location, navigate, setFilters } from '../navigation/router.svelt
 import { ROUTES, routeOf } from '../navigation/routes';
 import type { Command } from './matching';
 
-/** Pages below others, such as the one of an install, need an id. */
+/** The pages outside the navigation that need no id. */
 const ALONE = ['/start', '/account'];
 
 export function pages(): Command[] {

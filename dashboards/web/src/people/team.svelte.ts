@@ -1,4 +1,4 @@
-// The team of the reader, by project: the owner whose janks and incidents the reader looks after. This browser keeps it.
+// The team of the reader, by project: the owner whose janks and incidents the reader handles. The browser stores the choice.
 
 import { session } from '../api/session.svelte';
 

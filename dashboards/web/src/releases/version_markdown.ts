@@ -1,4 +1,4 @@
-// The findings about a version as Markdown: what changed since its base, with links whose time is fixed. Pure.
+// The findings about a version as Markdown: the changes from its base, with links to fixed times. Pure.
 
 import { fixedAddress, seenFacts } from '../evidence/fixed_time';
 import { markdown, type Evidence } from '../evidence/markdown';
@@ -41,7 +41,7 @@ export function versionEvidence({ pair, release, changes, incidents, missing, fi
     title: `Version ${latest}`,
     about: [
       previous
-        ? `Compared with ${previous}: ${worse.length} worse, ${better.length} better, beyond chance.`
+        ? `Compared with ${previous}: ${worse.length} significantly worse, ${better.length} significantly better.`
         : 'There is no earlier version to compare with.',
     ],
     facts: [
@@ -54,7 +54,7 @@ export function versionEvidence({ pair, release, changes, incidents, missing, fi
       ['Builds without symbols', missing === undefined ? null : format(missing)],
     ],
     table: {
-      head: ['Change', 'What', 'Name', latest, previous || 'Base', 'Installs'],
+      head: ['Change', 'Kind', 'Name', latest, previous || 'Base', 'Installs'],
       rows: [
         ...worse.slice(0, SHOWN).map((row) => changeRow('worse', row)),
         ...better.slice(0, SHOWN).map((row) => changeRow('better', row)),

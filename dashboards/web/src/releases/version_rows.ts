@@ -17,7 +17,7 @@ export interface VersionRow {
   ofSessions: number;
 }
 
-/** The versions used in the period, newest first. `used` has the numbers by app and version, `apps` those by app. */
+/** The versions used in the period, newest first. `used` has the numbers by app and version, `apps` the numbers by app. */
 export function versionRows(used: TableAnswer, apps: TableAnswer, releases: Release[]): VersionRow[] {
   const [installs, sessions] = ['installs', 'sessions'].map((name) =>
     used.measures.findIndex((measure) => measure.name === name),

@@ -51,7 +51,7 @@ export function growth(points: UptimePoint[]): Growth | null {
   return { rise, from: first.uptime, to: last.uptime, isLeak };
 }
 
-/** Only resources can leak. A falling battery or a rising frame rate is something else. */
+/** Only resources can leak. A falling battery level or a rising frame rate is not a leak. */
 export function canLeak(metric: string): boolean {
   return (
     /memory|heap|threads|objects|files|handles|native|graphics/.test(metric) && !/free|limit|share|percent/.test(metric)

@@ -14,7 +14,7 @@ export interface ScrubbingFields {
   plain: string;
 }
 
-/** What the built-in rules find, and the replacement. */
+/** The matches of the built-in rules, and their replacements. */
 export const BUILT_IN: [found: string, instead: string][] = [
   ['Query strings of URLs', '?[query]'],
   ['User names and passwords in URLs', '[user]'],
@@ -64,7 +64,7 @@ export function inBothLists({ secret_attributes, plain_attributes }: Document): 
 export function nameFault(name: string): string {
   const text = name.trim();
   if (text === '') return 'Enter a name.';
-  return /^[a-z0-9_]{1,32}$/.test(text) ? '' : 'Use at most 32 of a–z, 0–9 and _.';
+  return /^[a-z0-9_]{1,32}$/.test(text) ? '' : 'Use at most 32 characters of a–z, 0–9 and _.';
 }
 
 const PLACES: Record<string, string> = {

@@ -1,4 +1,4 @@
-// Questions about the sessions of apps.
+// Queries for the sessions of apps.
 
 import { applicable } from '../api/applicable';
 import { api, ask, type Schemas } from '../api/client';
@@ -10,7 +10,7 @@ export type SessionTimeline = Schemas['SessionTimeline'];
 export type SessionList = Schemas['AppSessionList'];
 
 export interface Search {
-  /** Filters beside those of the filter bar, by dimensions that all signals have, or that `signal` has. */
+  /** Filters in addition to the filter bar, by dimensions that all signals have, or that `signal` has. */
   where?: Record<string, string | string[]>;
   /** The id of a session or an install, or a part of a user id. */
   find?: string;

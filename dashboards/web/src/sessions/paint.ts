@@ -78,7 +78,7 @@ export function paint(on: Painting) {
   for (const tick of ticks) context.fillText(tick.label, place(tick.at, shown, width) + 4, AXIS / 2);
 }
 
-/** Shades all lanes while the main thread was blocked, to show what ran then. */
+/** Shades all lanes while the main thread was blocked, to show the events at that time. */
 function paintBands({ context, width, height, shown, strips, colour }: Painting) {
   context.fillStyle = colour('bad');
   context.globalAlpha = 0.1;
@@ -138,7 +138,7 @@ function paintTexts(on: Painting, strip: Strip, lane: Lane) {
   }
 }
 
-/** The text, cut to a width in pixels, or nothing if hardly a word fits. */
+/** The text, cut to a width in pixels. Empty if at most two letters fit. */
 function fitted(text: string, width: number): string {
   const letters = Math.floor(width / 6);
   if (letters <= 2) return '';

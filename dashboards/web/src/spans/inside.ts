@@ -1,4 +1,4 @@
-// What ran inside the spans of one name, by function or by package. Pure except for the queries.
+// The functions or packages that ran inside the spans of one name. Pure except for the queries.
 
 import { format, probability } from '../format/units';
 import { queryTable } from '../api/query';
@@ -23,13 +23,13 @@ export async function askInside(filters: Filters, name: string, signal: AbortSig
   return ask(api.GET('/api/v1/projects/{project}/spans/inside', { params: { path, query: query as never }, signal }));
 }
 
-/** The owners of functions, by name: those of the janks in which the function blocked the main thread. */
+/** The owners of functions, by name. The owner of a function is the owner of the janks in which it blocked the main thread. */
 export async function ownersOf(filters: Filters, names: string[], signal: AbortSignal): Promise<Map<string, string>> {
   if (names.length === 0) return new Map();
   const where = { culprit: names };
   const question = { signal: 'janks' as const, by: ['culprit', 'owner'], measures: ['count'], order: 'count', where };
   const { rows } = await queryTable(filters, { ...question, limit: 100, compare: false }, signal);
-  // The owner of the most janks comes last and wins.
+  // The owner of most janks is last, and overwrites the others.
   return new Map(rows.map(({ keys: [name = '', owner = ''] }) => [name, owner]));
 }
 

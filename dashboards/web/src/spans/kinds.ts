@@ -12,7 +12,7 @@ const NAMES = {
 /** The kinds of the API, in the order of the screens. */
 export const KINDS: string[] = Object.keys(NAMES);
 
-/** The name of a kind. A kind that this version does not know keeps its name of the API. */
+/** The name of a kind. An unknown kind keeps its API name. */
 export function kindName(kind: string): string {
   return (NAMES as Record<string, string>)[kind] ?? kind;
 }

@@ -1,4 +1,4 @@
-// The builds whose symbols a stack lacks, with their names. Pure.
+// The builds whose symbols are missing for a stack. Pure.
 
 import type { Schemas } from '../api/client';
 

@@ -14,7 +14,7 @@ export const STATES: Record<Schemas['SymbolState'], { text: string; kind: string
   complete: { text: 'complete', kind: 'good', about: 'The uploaded file has functions and lines.' },
 };
 
-/** `4.12.0 (1.2k), 4.11.3 (7)`: the versions with stacks that need the symbols, and their janks. */
+/** `4.12.0 (12 k), 4.11.3 (7)`: the versions with stacks that need the symbols, and their janks. */
 export function versionsText(versions: Schemas['VersionCount'][]): string {
   return versions.map((one) => `${one.app_version || '(no version)'} (${format(one.events, 'count')})`).join(', ');
 }
@@ -37,7 +37,7 @@ export function kindText(builds: Schemas['SymbolBuild'][]): string {
   return [...formats, ...archs].join(', ');
 }
 
-/** What the file lacks. Empty if it has functions and lines. */
+/** The missing parts of a file. Empty if the file has functions and lines. */
 export function lacksText(builds: Schemas['SymbolBuild'][]): string {
   if (builds.length === 0 || builds.every(({ has_functions }) => !has_functions)) return 'no functions';
   return builds.some(({ has_lines }) => has_lines) ? '' : 'no lines';

@@ -1,4 +1,4 @@
-// Questions about single spans and whole traces.
+// Queries for single spans and whole traces.
 
 import { api, ask, type Schemas } from '../api/client';
 import type { Filters } from '../navigation/filters';

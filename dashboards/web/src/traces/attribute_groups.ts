@@ -1,4 +1,4 @@
-// The attributes of a span in groups. Spans of OpenTelemetry also have those of their resource and scope. Pure.
+// Groups the attributes of a span. OpenTelemetry spans also have attributes of their resource and scope. Pure.
 
 import { LINKS, spanLinks, type SpanLink } from './span_links';
 
@@ -7,7 +7,7 @@ type Attribute = readonly [name: string, value: string];
 export interface AttributeGroups {
   /** The attributes of the span itself. */
   readonly own: Attribute[];
-  /** What describes the app, the device or the machine, by the names of the semantic conventions. */
+  /** The attributes of the app, the device or the machine, recognised by their names in the semantic conventions. */
   readonly resource: Attribute[];
   /** The library that made the span, with its version. */
   readonly scope: string;

@@ -127,7 +127,7 @@ function byThread<S extends TimedSpan>(bars: Bar<S>[], isStacked: boolean): Lane
   let next = 0;
   return sorted.map(([lane, own]) => {
     const row = next;
-    // The time at which each row is free. A span goes below running spans, and always below its parent.
+    // The time from which on each row is free. A span is placed below running spans, and always below its parent.
     const free: number[] = [];
     for (const bar of own) {
       let place =

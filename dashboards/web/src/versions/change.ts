@@ -1,13 +1,13 @@
-// Judges changes: the text, the verdict and the significance. No other place decides. Pure.
+// Judges changes: the text, the verdict and the significance. Only this module decides. Pure.
 
 import { changeSize, type Unit } from '../format/units';
 
 export type Better = 'lower' | 'higher' | 'none';
 
-/** Whether chance cannot explain a change. `null`: there is no test. `undefined`: the test is still running. */
+/** Whether a change is significant. `null`: there is no test. `undefined`: the test is still running. */
 export type Significant = boolean | null | undefined;
 
-/** What a change is based on. */
+/** The data behind a change. */
 export interface Evidence {
   /** Too few measurements on either side. */
   few?: boolean;
@@ -44,12 +44,12 @@ export function changeOf(
   const up = value > base;
   const arrow = value === base ? '■' : up ? '▲' : '▼';
   const text = base === 0 && value !== 0 ? 'from 0' : signed(relative);
-  if (isNextToNone(value, base, unit)) return { verdict: 'same', text: '', word: 'next to none', arrow: '■' };
+  if (isNextToNone(value, base, unit)) return { verdict: 'same', text: '', word: 'close to zero', arrow: '■' };
   if (!isNoticeable(value, base, unit)) return { verdict: 'same', text, word: 'about the same', arrow: '■' };
   if (better === 'none') return { verdict: 'changed', text, word: '', arrow };
   if (significant !== true) {
     const running = 'significant' in evidence ? 'testing…' : '';
-    const word = significant === false ? 'within chance' : significant === null ? 'not tested' : running;
+    const word = significant === false ? 'may be chance' : significant === null ? 'not tested' : running;
     return { verdict: 'unclear', text, word, arrow };
   }
   const verdict = (better === 'higher') === up ? 'better' : 'worse';

@@ -1,8 +1,8 @@
 // Tests whether something became more frequent, such as janks per hour of use. Pure.
 //
 // The server tests values of one signal. A rate has its events in one signal and its exposure in another, so this tests the sums.
-// Events of one install are not independent: each affected install counts as one draw, and rates vary as much again as those of
-// independent draws would.
+// Events of one install are not independent, so each affected install counts as one draw, and the variance is twice that of
+// independent draws.
 
 export interface Rate {
   /** Such as janks. */

@@ -1,4 +1,4 @@
-// Which releases a chart over time marks, and where their labels are. Pure.
+// Selects the releases that a chart over time marks, and places their labels. Pure.
 
 import type { Release } from './releases.svelte';
 

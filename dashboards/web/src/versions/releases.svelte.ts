@@ -13,7 +13,7 @@ export interface Release {
   reached: number | null;
 }
 
-/** What *began to reach users* means, for tooltips and texts. */
+/** Defines *began to reach users*, for tooltips and texts. */
 export const REACHES_USERS = 'the first day on which 5 % of active installs ran it';
 const FRESH_MS = 5 * 60_000;
 
@@ -32,7 +32,7 @@ export const releases = {
   get isAnswered() {
     return isAnswered;
   },
-  /** Fetches the versions of a project, unless they are fresh. A failure keeps the previous ones: charts then have no marks. */
+  /** Fetches the versions of a project, unless they are fresh. A failure keeps the previous versions. */
   ask(project: string): Promise<void> {
     if (project !== of || Date.now() - askedAt >= FRESH_MS) {
       if (project !== of) [all, isAnswered] = [[], false];

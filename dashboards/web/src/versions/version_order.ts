@@ -32,7 +32,7 @@ function parse(version: string): Parsed | null {
   };
 }
 
-/** Splits what follows the numbers into a pre-release and a build. */
+/** Splits the text after the numbers into a pre-release and a build. */
 function split(rest: string, numbers: number): { pre: string | null; build: string | null } | null {
   const [, before, suffix] = /^([^+(]*)(.*)$/s.exec(rest)!;
   if (suffix!.startsWith('(') && !suffix!.endsWith(')')) return null;
@@ -77,7 +77,7 @@ const byText = (a: string, b: string) => (a < b ? -1 : Number(a > b));
 
 let firstSeen = new Map<string, number>();
 
-/** Notes when versions were first seen, which orders those that are equal otherwise. */
+/** Stores when versions were first seen. This orders versions that are otherwise equal. */
 export function noteFirstSeen(versions: { version: string; firstSeen: number }[]) {
   firstSeen = new Map();
   for (const one of versions)
@@ -89,7 +89,7 @@ export function compareVersions(a: string, b: string): number {
   return byNumberAndBuild(a, b) || (firstSeen.get(a) ?? 0) - (firstSeen.get(b) ?? 0) || byText(a, b);
 }
 
-/** The order by the texts alone. 0: only first sight orders these versions. */
+/** The order by the texts alone. 0: only the time of the first sight orders these versions. */
 export function byNumberAndBuild(a: string, b: string): number {
   const [left, right] = [parse(a), parse(b)];
   if (!left || !right) return Number(left !== null) - Number(right !== null);
