@@ -174,9 +174,9 @@ async fn check_responses(server: &Server, paths: &str, phases: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn responses_to_devices_operators_and_logouts_match_the_document() {
     const PATHS: &str = "^/(v1/|ofrep/|healthz|readyz|openapi|api/v1/session)";
-    let server = Server::start().await;
-    check_responses(&server, PATHS, LIMITS).await;
-    check_responses(&server, PATHS, FUZZING).await;
+    for phases in [LIMITS, FUZZING] {
+        check_responses(&Server::start().await, PATHS, phases).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
