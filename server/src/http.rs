@@ -13,6 +13,7 @@ mod body;
 mod books;
 mod channels;
 mod client_address;
+mod comments;
 mod config_preview;
 mod config_rollout;
 mod configurations;
@@ -24,7 +25,6 @@ mod exports;
 mod fair_stream;
 mod forward;
 mod frames;
-mod group_comments;
 mod group_handling;
 mod grpc;
 mod http2;
@@ -356,6 +356,19 @@ fn alerts() -> Router<Arc<App>> {
             "/projects/{project}/incidents/{incident}/acknowledge",
             post(incidents::acknowledge).delete(incidents::withdraw_acknowledgement),
         )
+        .route(
+            "/projects/{project}/incidents/{incident}/assignee",
+            put(incidents::assign),
+        )
+        .route(
+            "/projects/{project}/incidents/{incident}/comments",
+            post(comments::comment_on_incident),
+        )
+        .route(
+            "/projects/{project}/incidents/{incident}/comments/{comment}",
+            delete(comments::delete_incident_comment),
+        )
+        .route("/projects/{project}/assignees", get(incidents::assignees))
         .route(
             "/projects/{project}/mutes",
             get(mutes::list).post(mutes::create),

@@ -42,6 +42,13 @@ describe('entries of the audit log', () => {
     expect(whoOf(entry('', { actor: 'system:alerts', actor_name: null }))).toBe('the server (alerts)');
   });
 
+  it('name the person to whom an incident is assigned', () => {
+    const detail = { name: 'Checkout is slow', assignee: 'Bob' };
+    expect(said(entry('incident.assigned', { subject_name: 'Checkout is slow', detail }))).toBe(
+      'Ann assigned incident ‘Checkout is slow’ to Bob.',
+    );
+  });
+
   it('link to a page only if there is a target', () => {
     expect(tell(entry('incident.acknowledged', { subject: '7' })).page).toEqual({ path: '/incidents/7' });
     expect(tell(entry('session.created')).page).toBeUndefined();

@@ -122,6 +122,32 @@ describe('an incident as Markdown', () => {
     expect(text).toContain('team \\<b\\>');
   });
 
+  it('has the assignee and the comments, whose text stays in a quote', () => {
+    const comment = (n: number, text: string) => ({
+      id: `${n}`,
+      author: 'user:1',
+      author_name: 'Ann *',
+      text,
+      created_at: n,
+    });
+    const of = (comments: ReturnType<typeof comment>[]) => {
+      const assignee = { user: '1', name: 'Bob <b>' };
+      return markdown(incidentEvidence({ ...INCIDENT, assignee, comments }, 'shop'), ORIGIN);
+    };
+    const known = of([comment(0, `Known.\n\n# no heading\n${'x'.repeat(1500)}`), comment(1, '> @all')]);
+    expect(known).toContain('- **Assigned to:** Bob \\<b\\>');
+    expect(known).toContain(
+      '**Comments**\n\n> **Ann \\*, 1 Jan 1970, 00:00**\n>\n> Known.\n>\n> \\# no heading\n>\n> xxx',
+    );
+    expect(known).toContain(`${'x'.repeat(1500)}\n\n> **Ann`);
+    expect(known).toContain('> \\> @\u200ball');
+    const many = of(Array.from({ length: 60 }, (_, n) => comment(n, `comment ${n}.`)));
+    expect(many).toContain('10 earlier comments are left out.');
+    expect(many).not.toContain('comment 9.');
+    expect(many).toContain('comment 59.');
+    expect(of([])).not.toContain('Comments');
+  });
+
   it('has the rule, the top stack and links', () => {
     expect(text).toContain('Alert when the p95 of checkout where app is shop in 4.12.0 is at least 20 % slower');
     expect(text).toContain('```\n  at com.shop.Cart.total (Cart.kt:41)\n```');

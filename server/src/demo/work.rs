@@ -9,7 +9,7 @@ use crate::clock::UnixTime;
 use crate::control::configurations::{Draft, save};
 use crate::query::NamedQuery;
 use crate::store::control::{
-    Actor, DocumentChange, GroupDecision, JsonText, NewDecision, RuleText,
+    Actor, Commented, DocumentChange, GroupDecision, JsonText, NewDecision, RuleText,
 };
 
 const APP_VERSION: &str = "4.12.0";
@@ -97,9 +97,10 @@ async fn decide_on_groups(app: &App, plan: &Plan, actor: &Actor) -> anyhow::Resu
             .decide_on_group(PROJECT, new, actor, now)
             .await?;
         if state == GroupDecision::Ignored {
+            let on = Commented::JankGroup(group);
             let text = "Rare, and only on old devices. Look at it again after the next release.";
             app.control
-                .comment_on_group(PROJECT, (group, title.as_str()), text, actor, now)
+                .add_comment(PROJECT, (on, title.as_str()), text, actor, now)
                 .await?;
         }
     }

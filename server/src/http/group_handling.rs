@@ -10,7 +10,7 @@ use form_urlencoded::parse;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::group_comments::CommentBody;
+use super::comments::{CommentBody, comments_on};
 use super::object::Object;
 use super::openapi::{Conflict, Invalid, JsonBody, Missing, Refused, RunsQuery};
 use super::problem::Problem;
@@ -19,7 +19,7 @@ use super::turns::turn;
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::query::{GroupFilter, GroupStatus, QueryError, came_back};
-use crate::store::control::{GroupDecision, HandledGroup, NewDecision};
+use crate::store::control::{Commented, GroupDecision, HandledGroup, NewDecision};
 
 /// The maximum number of groups in one request: as many as a table has.
 const MOST_GROUPS: usize = 1_000;
@@ -209,10 +209,10 @@ pub(super) async fn read(
 ) -> Result<Json<Discussion>, Problem> {
     let group = group_of(path)?;
     let handled = app.control.handled_group(&member.project, group).await?;
-    let comments = app.control.group_comments(&member.project, group).await?;
+    let on = Commented::JankGroup(group);
     Ok(Json(Discussion {
         handling: with_return(&app, &member, group, handled).await?,
-        comments: comments.into_iter().map(CommentBody::from).collect(),
+        comments: comments_on(&app, &member.project, on).await?,
     }))
 }
 

@@ -12,17 +12,37 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::alert_rules::{IdPath, id_of};
-use super::openapi::{Missing, QueryString, Refused, incident_state};
+use super::comments::{CommentBody, comments_on};
+use super::object::Object;
+use super::openapi::{Invalid, JsonBody, Missing, QueryString, Refused, incident_state};
 use super::problem::Problem;
 use super::roles::{Editor, Member, Viewer};
 use crate::alerts::{ActionOutcome, Evidence};
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::store::control::{
-    ControlError, Incident, IncidentFilter, IncidentKind, IncidentState, Severity,
+    Assignee, Commented, ControlError, Incident, IncidentFilter, IncidentKind, IncidentState,
+    Severity,
 };
 
 const PAGE: u32 = 50;
+
+/// A person who may see the project.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Assignee)]
+pub(super) struct AssigneeBody {
+    user: Uuid,
+    name: String,
+}
+
+impl From<Assignee> for AssigneeBody {
+    fn from(assignee: Assignee) -> Self {
+        Self {
+            user: assignee.user,
+            name: assignee.name,
+        }
+    }
+}
 
 /// An incident of an alert rule.
 #[derive(Serialize, ToSchema)]
@@ -55,10 +75,16 @@ pub(super) struct IncidentBody {
     acknowledged_at: Option<UnixTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     acknowledged_by: Option<String>,
+    /// The person who works on the incident. Missing if there is none, or if the person may no longer see the project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    assignee: Option<AssigneeBody>,
     /// The change that the incident made to the remote configuration, if its rule has an action.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ActionOutcome>)]
     action: Option<Value>,
+    /// Oldest first, at most 200. Missing in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comments: Option<Vec<CommentBody>>,
 }
 
 impl TryFrom<Incident> for IncidentBody {
@@ -83,7 +109,9 @@ impl TryFrom<Incident> for IncidentBody {
             resolved_because: incident.resolved_because,
             acknowledged_at: incident.acknowledged_at,
             acknowledged_by: incident.acknowledged_by,
+            assignee: incident.assignee.map(AssigneeBody::from),
             action: incident.action.map(|text| text.read()).transpose()?,
+            comments: None,
         })
     }
 }
@@ -98,6 +126,8 @@ pub(super) struct PageOfIncidents {
     state: Option<String>,
     /// Only incidents of this owner.
     owner: Option<String>,
+    /// Only incidents that are assigned to this person.
+    assignee: Option<Uuid>,
     /// The start of the last incident on the previous page. Requires `before_id`.
     before_at: Option<UnixTime>,
     /// The id of the last incident on the previous page. Requires `before_at`.
@@ -127,6 +157,7 @@ pub(super) async fn list(
         rule: page.rule,
         state: state.map_err(|_| Problem::bad_query("`state` must be `firing` or `resolved`"))?,
         owner: page.owner,
+        assignee: page.assignee,
         before: page.before_at.zip(page.before_id),
     };
     let incidents = app
@@ -140,7 +171,7 @@ pub(super) async fn list(
     Ok(Json(IncidentList { incidents }))
 }
 
-/// Returns an incident.
+/// Returns an incident with its comments.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/incidents/{incident}", tag = "incidents",
     responses((status = 200, body = IncidentBody), Refused<(Viewer, Missing)>),
@@ -151,7 +182,16 @@ pub(super) async fn read(
     path: IdPath,
 ) -> Result<Json<IncidentBody>, Problem> {
     let incident = app.control.incident(&member.project, id_of(path)?);
-    Ok(Json(incident.await?.try_into()?))
+    with_comments(&app, incident.await?).await
+}
+
+async fn with_comments(app: &App, incident: Incident) -> Result<Json<IncidentBody>, Problem> {
+    let on = Commented::Incident(incident.id);
+    let comments = comments_on(app, &incident.project, on).await?;
+    Ok(Json(IncidentBody {
+        comments: Some(comments),
+        ..IncidentBody::try_from(incident)?
+    }))
 }
 
 /// Acknowledges an incident. The first acknowledgement is kept.
@@ -190,5 +230,54 @@ async fn set_acknowledged(
     let incident = app
         .control
         .set_acknowledged(incident, is_acknowledged, &member.actor, now);
-    Ok(Json(incident.await?.try_into()?))
+    with_comments(app, incident.await?).await
+}
+
+/// The person who works on an incident.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Assignment {
+    /// A person who may see the project. `null` for nobody.
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schema(required = true)]
+    user: Option<Uuid>,
+}
+
+/// Assigns an incident to a person who may see the project, or to nobody.
+#[utoipa::path(
+    put, path = "/api/v1/projects/{project}/incidents/{incident}/assignee", tag = "incidents",
+    request_body = Assignment,
+    responses((status = 200, body = IncidentBody), Refused<(Editor, Missing, JsonBody, Invalid)>),
+)]
+pub(super) async fn assign(
+    State(app): State<Arc<App>>,
+    Editor(member): Editor,
+    path: IdPath,
+    Object(Assignment { user }, ..): Object<Assignment>,
+) -> Result<Json<IncidentBody>, Problem> {
+    let (incident, now) = ((member.project.as_str(), id_of(path)?), app.clock.now());
+    let incident = app
+        .control
+        .assign_incident(incident, user, &member.actor, now);
+    with_comments(&app, incident.await?).await
+}
+
+/// The people to whom incidents can be assigned, by name, at most 1,000.
+#[derive(Serialize, ToSchema)]
+pub(super) struct AssigneeList {
+    assignees: Vec<AssigneeBody>,
+}
+
+/// Lists the people who may see the project, to whom incidents can be assigned.
+#[utoipa::path(
+    get, path = "/api/v1/projects/{project}/assignees", tag = "incidents",
+    responses((status = 200, body = AssigneeList), Refused<(Editor,)>),
+)]
+pub(super) async fn assignees(
+    State(app): State<Arc<App>>,
+    Editor(member): Editor,
+) -> Result<Json<AssigneeList>, Problem> {
+    let assignees = app.control.assignees(&member.project).await?;
+    let assignees = assignees.into_iter().map(AssigneeBody::from).collect();
+    Ok(Json(AssigneeList { assignees }))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::{delete, get, post};
 
-use super::{group_comments, group_handling, janks, owner_rules};
+use super::{comments, group_handling, janks, owner_rules};
 use crate::app::App;
 
 pub(super) fn jank_groups() -> Router<Arc<App>> {
@@ -24,11 +24,11 @@ pub(super) fn jank_groups() -> Router<Arc<App>> {
         )
         .route(
             "/projects/{project}/janks/groups/{group}/comments",
-            post(group_comments::create),
+            post(comments::comment_on_group),
         )
         .route(
             "/projects/{project}/janks/groups/{group}/comments/{comment}",
-            delete(group_comments::remove),
+            delete(comments::delete_group_comment),
         )
         .route(
             "/projects/{project}/janks/groups/{group}/owner-rule",

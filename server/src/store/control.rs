@@ -10,12 +10,14 @@
 mod acknowledgements;
 mod alert_rules;
 mod api_tokens;
+mod assignees;
 mod audit;
 mod backend;
 mod change;
 mod channels;
 mod checks;
 mod claims;
+mod comments;
 mod copy;
 mod device_keys;
 mod documents;
@@ -24,7 +26,6 @@ mod error;
 mod federated_identities;
 mod forward;
 mod grant;
-mod group_comments;
 mod handled_groups;
 mod incident_announcements;
 mod incident_snapshot;
@@ -60,10 +61,12 @@ use std::sync::Arc;
 
 pub use self::alert_rules::{AlertRule, RuleText};
 pub use self::api_tokens::{ApiToken, NewApiToken, TokenScope};
+pub use self::assignees::Assignee;
 pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter};
 pub use self::change::new_id;
 pub use self::channels::{Channel, ChannelFields, ChannelKind, NewChannel, Severity};
 pub use self::claims::{Claim, Claimed, Claims, Owner};
+pub use self::comments::{Comment, Commented};
 pub use self::copy::{copy_sqlite, is_empty_postgres};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, NewDeviceKey};
 pub use self::documents::{Document, DocumentChange, DocumentKind, NewDocument};
@@ -73,7 +76,6 @@ pub use self::federated_identities::{
     Admission, FederatedLogin, GivenRoles, ProviderEmail, Refusal,
 };
 pub use self::forward::SavedForward;
-pub use self::group_comments::GroupComment;
 pub use self::handled_groups::{GroupDecision, HandledGroup, NewDecision};
 pub use self::incident_announcements::{Announced, UnannouncedRule};
 pub use self::incident_snapshot::IncidentSnapshot;

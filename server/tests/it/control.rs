@@ -6,6 +6,7 @@ mod engines;
 mod evaluations;
 mod federated_identities;
 mod groups;
+mod incident_handling;
 mod people;
 pub(crate) mod place;
 mod saved_views;

@@ -46,6 +46,7 @@ mod function_names;
 mod gone_clients;
 mod grafana;
 mod hangs;
+mod incident_handling;
 mod ingest;
 mod jank_groups;
 mod kill_switch;

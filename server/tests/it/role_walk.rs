@@ -21,6 +21,10 @@ viewer GET /api/v1/projects/default/incidents
 viewer GET /api/v1/projects/default/incidents/00000000-0000-0000-0000-000000000000
 editor POST /api/v1/projects/default/incidents/00000000-0000-0000-0000-000000000000/acknowledge
 editor DELETE /api/v1/projects/default/incidents/00000000-0000-0000-0000-000000000000/acknowledge
+editor PUT /api/v1/projects/default/incidents/00000000-0000-0000-0000-000000000000/assignee
+editor POST /api/v1/projects/default/incidents/00000000-0000-0000-0000-000000000000/comments
+editor DELETE /api/v1/projects/default/incidents/00000000-0000-0000-0000-000000000000/comments/00000000-0000-0000-0000-000000000000
+editor GET /api/v1/projects/default/assignees
 viewer GET /api/v1/projects/default/mutes
 editor POST /api/v1/projects/default/mutes
 editor DELETE /api/v1/projects/default/mutes/00000000-0000-0000-0000-000000000000

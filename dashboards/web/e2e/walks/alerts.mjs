@@ -228,6 +228,32 @@ async function it_is_muted_and_the_mute_is_ended(reader, state) {
   await page.getByText('Nothing is muted').waitFor();
 }
 
+const COMMENT = '<b>Known</b>, fixed in the next version.';
+
+async function it_is_assigned_and_commented_on(reader, state) {
+  const { page } = reader;
+  await open(reader, state.incident, RULE);
+  const handling = page.getByLabel('Handling');
+  const assignee = handling.getByRole('group', { name: 'Assignee' });
+  const toMe = assignee.getByRole('button', { name: 'Assign to me' });
+  await toMe.click();
+  await toMe.waitFor({ state: 'detached' });
+  await assignee.getByRole('button').click();
+  await page.getByRole('option', { name: 'Nobody' }).click();
+  await toMe.click();
+  await toMe.waitFor({ state: 'detached' });
+  await handling.getByRole('textbox', { name: 'Comment' }).fill(COMMENT);
+  await handling.getByRole('button', { name: 'Add comment' }).click();
+  await handling.getByText(COMMENT).waitFor();
+  await reader.look('alerts-assigned');
+  await open(reader, '/incidents', 'Incidents');
+  await page.getByLabel('Assigned to me').check();
+  await page.waitForURL(/assigned=me/);
+  await reader.settled();
+  const rows = page.getByRole('table', { name: 'Firing incidents' }).locator('tbody tr');
+  check((await rows.count()) === 1, `${await rows.count()} incidents are assigned to the reader`);
+}
+
 async function on_call_acknowledges_from_the_link_of_a_notification(reader, state) {
   const { page } = reader;
   // The first click opens the link in the message. A person without a session logs in first.
@@ -286,6 +312,8 @@ async function its_evidence_is_copied_as_markdown(reader, state) {
     `**p95 in ${LATEST}:**`,
     `**p95 in ${BEFORE}:**`,
     'Alert when the p95 of checkout',
+    '**Assigned to:**',
+    '\\<b\\>Known\\</b\\>, fixed in the next version.',
     '```',
   ])
     check(text.includes(part), `the Markdown of the incident lacks "${part}": ${text}`);
@@ -451,6 +479,7 @@ export const walks = [
   its_evidence_matches_the_api_and_the_raw_tables,
   it_is_acknowledged_and_the_acknowledgement_is_undone,
   it_is_muted_and_the_mute_is_ended,
+  it_is_assigned_and_commented_on,
   on_call_acknowledges_from_the_link_of_a_notification,
   its_janks_happened_on_its_pages_and_are_per_hour_of_use,
   its_evidence_is_copied_as_markdown,

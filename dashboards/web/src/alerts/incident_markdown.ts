@@ -1,4 +1,4 @@
-// Formats an incident as Markdown: numbers with base and periods, significance, rule, and the stack that blocked longest.
+// Formats an incident as Markdown: numbers with base and periods, significance, rule, the stack that blocked longest, assignee and comments.
 
 import { markdown, type Evidence as AsMarkdown } from '../evidence/markdown';
 import { topStack } from '../evidence/top_stack';
@@ -48,6 +48,7 @@ export function incidentEvidence(incident: Incident, project: string): AsMarkdow
       ['Severity', incident.severity],
       ['State', stateOf(incident, at)],
       ['Acknowledged', incident.acknowledged_at ? at(incident.acknowledged_at) : null],
+      ['Assigned to', incident.assignee?.name],
       ['Owner', incident.owner],
       [labels.now, `${format(numbers.value, unit)} (${samples(numbers.samples)})`],
       ['Period', period(sides.from, sides.to)],
@@ -61,6 +62,10 @@ export function incidentEvidence(incident: Incident, project: string): AsMarkdow
       ],
       ['Threshold', evidence.condition.kind === 'threshold' ? format(numbers.bound, unit) : null],
     ],
+    comments: incident.comments?.map((one) => ({
+      about: `${one.author_name ?? one.author}, ${at(one.created_at)}`,
+      text: one.text,
+    })),
     links: [
       { label: 'Incident', path: `/incidents/${incident.id}?${new URLSearchParams({ project })}` },
       { label: 'Numbers of this period', path: incident.link },

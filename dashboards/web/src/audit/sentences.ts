@@ -42,6 +42,7 @@ const revisionOn = (path: string) => ({
 const CONFIGURATION = revisionOn('/config');
 const RULES = revisionOn('/rules');
 const ALERT_RULE = { page: (entry: Entry) => ({ path: `/alert-rules/${entry.subject}` }) };
+const INCIDENT = { page: (entry: Entry) => ({ path: `/incidents/${entry.subject}` }) };
 const GROUP = {
   target: (entry: Entry) => text(entry, 'name') || `…${entry.subject.slice(-8)}`,
   page: (entry: Entry) => ({ path: `/jank/${entry.subject}` }),
@@ -148,15 +149,28 @@ export const SENTENCES: Record<Action, Sentence> = {
     ...ALERT_RULE,
   },
   'alert_rule.deleted': { label: 'Alert rule deleted', verb: 'deleted alert rule' },
-  'incident.acknowledged': {
-    label: 'Incident acknowledged',
-    verb: 'acknowledged incident',
-    page: (entry) => ({ path: `/incidents/${entry.subject}` }),
-  },
+  'incident.acknowledged': { label: 'Incident acknowledged', verb: 'acknowledged incident', ...INCIDENT },
   'incident.acknowledgement_withdrawn': {
     label: 'Acknowledgement withdrawn',
     verb: 'withdrew the acknowledgement of incident',
-    page: (entry) => ({ path: `/incidents/${entry.subject}` }),
+    ...INCIDENT,
+  },
+  'incident.assigned': {
+    label: 'Incident assigned',
+    verb: 'assigned incident',
+    after: (entry) => `to ${text(entry, 'assignee')}`,
+    ...INCIDENT,
+  },
+  'incident.unassigned': {
+    label: 'Incident unassigned',
+    verb: 'removed the assignee of incident',
+    ...INCIDENT,
+  },
+  'incident.commented': { label: 'Incident commented on', verb: 'commented on incident', ...INCIDENT },
+  'incident.comment_deleted': {
+    label: 'Comment on incident deleted',
+    verb: 'deleted a comment on incident',
+    ...INCIDENT,
   },
   'mute.created': { label: 'Mute created', verb: 'muted alerts:', ...MUTES },
   'mute.ended': { label: 'Mute ended', verb: 'ended the mute', ...MUTES },

@@ -11,14 +11,18 @@ export interface Evidence {
   table?: { head: string[]; rows: string[][] };
   /** Frames of a stack, innermost first, a line each. */
   stack?: { title: string; lines: string[] };
+  /** Oldest first: the author and the time, and the text with its lines. */
+  comments?: { about: string; text: string }[];
 }
 
 const LONGEST = 500;
 const MOST_ROWS = 50;
 const MOST_FRAMES = 40;
+const MOST_COMMENTS = 50;
+const LONGEST_COMMENT = 2000;
 
 export function markdown(evidence: Evidence, origin: string): string {
-  const { title, links, about = [], facts, table, stack } = evidence;
+  const { title, links, about = [], facts, table, stack, comments = [] } = evidence;
   const known = facts.filter(([, value]) => value);
   const blocks = [
     `## ${escaped(title)}`,
@@ -26,19 +30,20 @@ export function markdown(evidence: Evidence, origin: string): string {
     known.map(([label, value]) => `- **${escaped(label)}:** ${escaped(value!)}`).join('\n'),
     table && table.rows.length > 0 ? tableOf(table) : '',
     stack && stack.lines.length > 0 ? `**${escaped(stack.title)}**\n\n${codeBlock(stack.lines)}` : '',
+    commentsOf(comments),
     links.map(({ label, path }) => `- [${escaped(label)}](${address(path, origin)})`).join('\n'),
   ];
   return `${blocks.filter(Boolean).join('\n\n')}\n`;
 }
 
 /** Text on one line, without links, images, mentions, HTML or headings. */
-export function escaped(text: string): string {
+export function escaped(text: string, longest = LONGEST): string {
   const line = text
     .replace(/[\u0000-\u001f\u007f\u0085\u2028\u2029]+/g, ' ')
     // Characters that reverse the direction of the text.
     .replace(/[\u202a-\u202e\u2066-\u2069]/g, '')
     .trim();
-  const short = line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line;
+  const short = line.length > longest ? `${line.slice(0, longest)}…` : line;
   return (
     short
       .replace(/[\\`*_[\]<>|~&#]/g, '\\$&')
@@ -50,8 +55,8 @@ export function escaped(text: string): string {
 }
 
 /** Escaped text at the beginning of a line, where it must also not form a list, a rule or a heading. */
-export function paragraph(text: string): string {
-  return escaped(text)
+export function paragraph(text: string, longest = LONGEST): string {
+  return escaped(text, longest)
     .replace(/^([-+=])/, '\\$1')
     .replace(/^(\d+)([.)])/, '$1\\$2');
 }
@@ -64,6 +69,20 @@ export function codeBlock(lines: string[]): string {
   const longest = Math.max(2, ...text.flatMap((line) => [...line.matchAll(/`+/g)].map(([run]) => run.length)));
   const fence = '`'.repeat(longest + 1);
   return [fence, ...text, fence].join('\n');
+}
+
+/** The latest comments as quotes, a paragraph per line. */
+function commentsOf(comments: NonNullable<Evidence['comments']>): string {
+  const shown = comments.slice(-MOST_COMMENTS);
+  if (shown.length === 0) return '';
+  const earlier = comments.length - shown.length;
+  const quotes = shown.map(({ about, text }) => {
+    const lines = text.split(/[\n\r\u2028\u2029]+/).map((line) => paragraph(line, LONGEST_COMMENT));
+    return [`**${escaped(about)}**`, ...lines.filter(Boolean)].map((line) => `> ${line}`).join('\n>\n');
+  });
+  return ['**Comments**', ...(earlier > 0 ? [`${earlier} earlier comments are left out.`] : []), ...quotes].join(
+    '\n\n',
+  );
 }
 
 function tableOf({ head, rows }: { head: string[]; rows: string[][] }): string {

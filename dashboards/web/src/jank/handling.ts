@@ -3,7 +3,6 @@
 import { api, ask, type Schemas } from '../api/client';
 
 export type Handling = Schemas['JankGroupHandling'];
-export type Comment = Schemas['JankGroupComment'];
 export type Discussion = Schemas['JankGroupDiscussion'];
 export type Decision = Schemas['JankGroupDecision'];
 
@@ -35,6 +34,16 @@ export function discussionOf(project: string, group: string, signal: AbortSignal
 export function decide(project: string, group: string, decision: Decision): Promise<Handling> {
   const params = { path: { project, group } };
   return ask(api.PUT('/api/v1/projects/{project}/janks/groups/{group}/handling', { params, body: decision }));
+}
+
+export function commentOn(project: string, group: string, text: string) {
+  const params = { path: { project, group } };
+  return ask(api.POST('/api/v1/projects/{project}/janks/groups/{group}/comments', { params, body: { text } }));
+}
+
+export function deleteComment(project: string, group: string, comment: string) {
+  const params = { path: { project, group, comment } };
+  return ask(api.DELETE('/api/v1/projects/{project}/janks/groups/{group}/comments/{comment}', { params }));
 }
 
 /** The text and colour of a badge in lists. `null` for an open group. */

@@ -378,6 +378,7 @@ impl Step<'_> {
             resolved_because: shift.then(|| MIX_SHIFT.to_owned()),
             acknowledged_at: None,
             acknowledged_by: None,
+            assignee: None,
             action: None,
         }
     }

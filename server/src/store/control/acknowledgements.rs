@@ -1,11 +1,11 @@
 //! Acknowledgements of incidents: who looks after an incident, and since when.
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
 use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::values;
+use super::backend::{Values, values};
 use super::change::{Change, Entry};
 use super::error::ControlError;
 use super::incidents::Incident;
@@ -46,6 +46,19 @@ impl Control {
                 Action::AcknowledgementWithdrawn,
             ),
         };
+        let entry = (action, json!({}));
+        self.change_incident((project, id), (update, values), entry, (actor, at))
+            .await
+    }
+
+    /// Makes a change of one statement to an incident. Writes an audit entry only if the incident changes.
+    pub(super) async fn change_incident(
+        &self,
+        (project, id): (&str, Uuid),
+        (update, values): (&'static str, Values),
+        (action, detail): (Action, Json),
+        (actor, at): (&Actor, UnixTime),
+    ) -> Result<Incident, ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         if change.execute(update, values).await? > 0 {
             change
@@ -53,7 +66,7 @@ impl Control {
                     action,
                     project: Some(project),
                     subject: &id.to_string(),
-                    detail: json!({}),
+                    detail,
                 })
                 .await?;
         }

@@ -118,6 +118,10 @@ text_enum! {
         AlertRuleDeleted = "alert_rule.deleted",
         IncidentAcknowledged = "incident.acknowledged",
         AcknowledgementWithdrawn = "incident.acknowledgement_withdrawn",
+        IncidentAssigned = "incident.assigned",
+        IncidentUnassigned = "incident.unassigned",
+        IncidentCommented = "incident.commented",
+        IncidentCommentDeleted = "incident.comment_deleted",
         MuteCreated = "mute.created",
         MuteEnded = "mute.ended",
         GroupResolved = "jank_group.resolved",
@@ -147,8 +151,8 @@ text_enum! {
 
 impl Action {
     /// Returns whether the change is announced to the holders of snapshots. Logins and changes to invitations, channels,
-    /// notifications, saved views and groups of janks are not: these are always read from the database, and would cause
-    /// frequent notices.
+    /// notifications, saved views, groups of janks, and the assignees and comments of incidents are not: these are always
+    /// read from the database, and would cause frequent notices.
     pub(super) fn notice(self) -> Notice {
         match self {
             Self::SessionCreated
@@ -162,6 +166,10 @@ impl Action {
             | Self::SavedViewCreated
             | Self::SavedViewUpdated
             | Self::SavedViewDeleted
+            | Self::IncidentAssigned
+            | Self::IncidentUnassigned
+            | Self::IncidentCommented
+            | Self::IncidentCommentDeleted
             | Self::GroupResolved
             | Self::GroupIgnored
             | Self::GroupReopened

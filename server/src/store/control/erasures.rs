@@ -207,7 +207,7 @@ const REVOKE_TOKENS: &str =
     "UPDATE api_tokens SET revoked_at = $2 WHERE project = $1 AND revoked_at IS NULL";
 
 /// Deletes all data of a project, in an order that satisfies references. The audit log and the receipts are kept.
-const FORGET_PROJECT: [&str; 21] = [
+const FORGET_PROJECT: [&str; 22] = [
     "
     DELETE FROM incident_channels
     WHERE incident IN (SELECT id FROM incidents WHERE project = $1)",
@@ -220,6 +220,7 @@ const FORGET_PROJECT: [&str; 21] = [
     "DELETE FROM saved_views WHERE project = $1",
     "DELETE FROM group_comments WHERE project = $1",
     "DELETE FROM handled_groups WHERE project = $1",
+    "DELETE FROM incident_comments WHERE project = $1",
     "DELETE FROM incidents WHERE project = $1",
     "DELETE FROM alert_states WHERE rule IN (SELECT id FROM alert_rules WHERE project = $1)",
     "

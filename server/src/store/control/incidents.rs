@@ -6,6 +6,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Control;
+use super::assignees::{Assignee, assignee_columns, may_see};
 use super::backend::{Notice, Row, values};
 use super::change::Change;
 use super::channels::Severity;
@@ -51,6 +52,8 @@ pub struct Incident {
     pub resolved_because: Option<String>,
     pub acknowledged_at: Option<UnixTime>,
     pub acknowledged_by: Option<String>,
+    /// The person who works on it. `None` also if the person may no longer see the project.
+    pub assignee: Option<Assignee>,
     /// The outcome of its action. `None` if no action was tried.
     pub action: Option<JsonText>,
 }
@@ -76,6 +79,7 @@ impl Incident {
             resolved_because: row.get("resolved_because")?,
             acknowledged_at: row.get("acknowledged_at")?,
             acknowledged_by: row.get("acknowledged_by")?,
+            assignee: Assignee::read_any(row)?,
             action: JsonText::from_optional_column(row, "action")?,
         })
     }
@@ -192,6 +196,7 @@ pub struct IncidentFilter {
     pub rule: Option<Uuid>,
     pub state: Option<IncidentState>,
     pub owner: Option<String>,
+    pub assignee: Option<Uuid>,
     /// Only incidents before this one, given by its start and its id.
     pub before: Option<(UnixTime, Uuid)>,
 }
@@ -200,9 +205,16 @@ macro_rules! incidents_where {
     ($rest:literal) => {
         concat!(
             "
-    SELECT id, project, rule, group_key, kind, title, severity, owner, labels, summary, link, evidence, state,
-        started_at, resolved_at, resolved_because, acknowledged_at, acknowledged_by, action
+    SELECT incidents.id AS id, project, rule, group_key, kind, title, severity, owner, labels, summary, link, evidence,
+        state, started_at, resolved_at, resolved_because, acknowledged_at, acknowledged_by, action,
+        ",
+            assignee_columns!(),
+            "
     FROM incidents
+    LEFT JOIN users AS person ON person.id = incidents.assignee
+      AND ",
+            may_see!("incidents.project"),
+            "
     WHERE ",
             $rest
         )
@@ -325,7 +337,7 @@ impl Control {
     }
 
     pub async fn incident(&self, project: &str, id: Uuid) -> Result<Incident, ControlError> {
-        const GET: &str = incidents_where!("project = $1 AND id = $2");
+        const GET: &str = incidents_where!("project = $1 AND incidents.id = $2");
         Incident::read(&self.row(GET, values![project, id]).await?)
     }
 
@@ -340,9 +352,10 @@ impl Control {
             "project = $1
       AND ($2 = '' OR rule = $2)
       AND ($3 = '' OR state = $3)
-      AND (started_at < $4 OR (started_at = $4 AND id < $5))
+      AND (started_at < $4 OR (started_at = $4 AND incidents.id < $5))
       AND ($7 = '' OR owner = $7)
-    ORDER BY started_at DESC, id DESC
+      AND ($8 = '' OR person.id = $8)
+    ORDER BY started_at DESC, incidents.id DESC
     LIMIT $6"
         );
         let (before_at, before_id) = filter
@@ -358,6 +371,7 @@ impl Control {
             before_id,
             checks::page(limit),
             filter.owner.as_deref().unwrap_or_default(),
+            filter.assignee.map(|id| id.to_string()).unwrap_or_default(),
         ];
         self.records(LIST, values, Incident::read).await
     }
@@ -365,7 +379,7 @@ impl Control {
     /// Returns the open incidents of a rule whose action was not tried yet, oldest first.
     pub async fn incidents_to_act_on(&self, rule: Uuid) -> Result<Vec<Incident>, ControlError> {
         const WAITING: &str = incidents_where!(
-            "rule = $1 AND state = 'firing' AND action_state IS NULL ORDER BY started_at, id"
+            "rule = $1 AND state = 'firing' AND action_state IS NULL ORDER BY started_at, incidents.id"
         );
         self.records(WAITING, values![rule], Incident::read).await
     }
@@ -373,7 +387,7 @@ impl Control {
     /// Returns the incidents of all projects whose override is in place, including resolved incidents.
     pub async fn incidents_with_overrides(&self) -> Result<Vec<Incident>, ControlError> {
         const INCIDENT_ID_PREFIX: &str =
-            incidents_where!("action_state = 'placed' ORDER BY project, started_at, id");
+            incidents_where!("action_state = 'placed' ORDER BY project, started_at, incidents.id");
         self.records(INCIDENT_ID_PREFIX, values![], Incident::read)
             .await
     }

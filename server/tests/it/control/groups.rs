@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use unjank_server::store::control::{
-    Actor, Control, ControlError, ErasureKind, GroupDecision, HandledGroup, NewDecision,
+    Actor, Commented, Control, ControlError, ErasureKind, GroupDecision, HandledGroup, NewDecision,
 };
 
 use super::place::Place;
@@ -15,6 +15,9 @@ on_both_engines![
     decisions_and_comments_follow_a_moved_group,
     projects_do_not_share_groups_and_take_them_along,
 ];
+
+const GROUP: Commented = Commented::JankGroup(7);
+const OTHER: Commented = Commented::JankGroup(8);
 
 fn decision(state: GroupDecision, version: &str, expected_revision: i64) -> NewDecision {
     NewDecision {
@@ -86,7 +89,7 @@ async fn one_of_twenty_editors_decides_each_time(place: Place) {
 }
 
 async fn comment(control: &Control, text: &str, actor: &Actor) -> Result<uuid::Uuid, ControlError> {
-    let made = control.comment_on_group("shop", (7, "Cart.total"), text, actor, at(1));
+    let made = control.add_comment("shop", (GROUP, "Cart.total"), text, actor, at(1));
     made.await.map(|comment| comment.id)
 }
 
@@ -95,7 +98,7 @@ async fn comments_are_bounded_and_only_their_author_deletes_them(place: Place) {
     with_project(control, "shop").await;
     let other = Actor::cli("ben");
     let first = comment(control, "  <b>hot</b>\nfix  ", &ANN).await.unwrap();
-    let known = control.group_comments("shop", 7).await.unwrap();
+    let known = control.comments("shop", GROUP).await.unwrap();
     assert_eq!(known[0].text, "<b>hot</b>\nfix");
     for text in ["", "  ", "\u{7}", &"x".repeat(2_001)] {
         let error = comment(control, text, &ANN).await.unwrap_err();
@@ -113,14 +116,14 @@ async fn comments_are_bounded_and_only_their_author_deletes_them(place: Place) {
         ControlError::Invalid(limit.to_owned()),
     )
     .await;
-    let by_other = control.delete_group_comment("shop", (7, first), &other, at(2));
+    let by_other = control.delete_comment("shop", (GROUP, first), &other, at(2));
     refused(control, by_other, ControlError::NotFound).await;
-    let in_other_group = control.delete_group_comment("shop", (8, first), &ANN, at(2));
+    let in_other_group = control.delete_comment("shop", (OTHER, first), &ANN, at(2));
     refused(control, in_other_group, ControlError::NotFound).await;
-    let own = control.delete_group_comment("shop", (7, first), &ANN, at(2));
+    let own = control.delete_comment("shop", (GROUP, first), &ANN, at(2));
     own.await.unwrap();
     comment(control, "one more", &ANN).await.unwrap();
-    assert_eq!(control.group_comments("shop", 7).await.unwrap().len(), 200);
+    assert_eq!(control.comments("shop", GROUP).await.unwrap().len(), 200);
 }
 
 async fn decisions_and_comments_follow_a_moved_group(place: Place) {
@@ -137,14 +140,14 @@ async fn decisions_and_comments_follow_a_moved_group(place: Place) {
         (moved.state, moved.app_version.as_str()),
         (GroupDecision::Resolved, "4.12.0")
     );
-    assert_eq!(control.group_comments("shop", 8).await.unwrap().len(), 1);
+    assert_eq!(control.comments("shop", OTHER).await.unwrap().len(), 1);
     // The decision about the group that is left counts.
     let ignored = decision(GroupDecision::Ignored, "4.13.0", 0);
     decide(control, ignored).await.unwrap();
     control.move_group_handling("shop", 8, 7).await.unwrap();
     let left = control.closed_groups("shop").await.unwrap();
     assert_eq!((left.len(), left[0].state), (1, GroupDecision::Ignored));
-    assert_eq!(control.group_comments("shop", 7).await.unwrap().len(), 1);
+    assert_eq!(control.comments("shop", GROUP).await.unwrap().len(), 1);
 }
 
 async fn projects_do_not_share_groups_and_take_them_along(place: Place) {
@@ -154,7 +157,7 @@ async fn projects_do_not_share_groups_and_take_them_along(place: Place) {
         let new = decision(GroupDecision::Resolved, "4.12.0", 0);
         let decided = control.decide_on_group(project, new, &ANN, at(1));
         decided.await.unwrap();
-        let commented = control.comment_on_group(project, (7, "a"), "hot", &ANN, at(1));
+        let commented = control.add_comment(project, (GROUP, "a"), "hot", &ANN, at(1));
         commented.await.unwrap();
     }
     let subject = ("shop", ErasureKind::Project, "");
