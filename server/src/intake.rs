@@ -217,13 +217,10 @@ impl Intake {
             bytes,
         };
         let now = self.clock.now();
-        if let Err(over) = caller.budget.charge(cost, now) {
-            ticket.refused();
-            return Err(Refused::OverQuota(over));
-        }
+        let charged = caller.budget.charge(cost, now);
+        charged.map_err(Refused::OverQuota)?;
         let record = std::mem::take(&mut prepared.record);
         if let Err(error) = self.log.append(record).await {
-            ticket.refused();
             caller.budget.refund(cost, self.clock.now());
             return Err(error.into());
         }

@@ -21,38 +21,26 @@ pub enum Arrival {
     InFlight,
 }
 
-/// The right to store one batch. It ends with [`Ticket::stored`] or [`Ticket::refused`]: a batch without an outcome is a bug.
-#[must_use]
+/// The right to store one batch. A ticket that is dropped without [`Ticket::stored`] leaves the batch unknown.
 pub struct Ticket {
     key: Key,
     batches: Arc<RecentBatches>,
-    has_outcome: bool,
 }
 
 impl Ticket {
     /// Remembers the batch as durable, except for the events of the held-back signals.
-    pub fn stored(mut self, held_back: Box<[Signal]>) {
-        self.has_outcome = true;
+    pub fn stored(self, held_back: Box<[Signal]>) {
         let mut memory = self.batches.lock();
         memory.remember(self.key, self.batches.capacity);
         if !held_back.is_empty() {
             memory.young.held_back.insert(self.key, held_back);
         }
     }
-
-    /// Leaves the batch unknown, so that the device can send it again.
-    pub fn refused(mut self) {
-        self.has_outcome = true;
-    }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.batches.lock().in_flight.remove(&self.key);
-        debug_assert!(
-            self.has_outcome || std::thread::panicking(),
-            "a batch was dropped without an outcome"
-        );
     }
 }
 
@@ -113,7 +101,6 @@ impl RecentBatches {
         Arrival::New(Ticket {
             key,
             batches: Arc::clone(self),
-            has_outcome: false,
         })
     }
 
@@ -151,31 +138,24 @@ mod tests {
         batches.arrive("shop", Uuid::from_u128(id), &[])
     }
 
-    fn is_new(arrival: Arrival) -> bool {
-        match arrival {
-            Arrival::New(ticket) => {
-                ticket.refused();
-                true
-            }
-            _ => false,
-        }
-    }
-
     #[test]
-    fn a_stored_batch_is_a_duplicate_and_a_refused_one_is_not() {
+    fn a_stored_batch_is_a_duplicate_and_an_abandoned_one_is_not() {
         let batches = Arc::new(RecentBatches::new(8));
         let Arrival::New(ticket) = arrive(&batches, 1) else {
             panic!("new")
         };
         assert!(matches!(arrive(&batches, 1), Arrival::InFlight));
-        ticket.refused();
+        drop(ticket);
         let Arrival::New(ticket) = arrive(&batches, 1) else {
             panic!("new again")
         };
         ticket.stored(Box::from([Signal::Spans]));
         let again = arrive(&batches, 1);
         assert!(matches!(again, Arrival::Duplicate { held_back } if *held_back == [Signal::Spans]));
-        assert!(is_new(batches.arrive("other", Uuid::from_u128(1), &[])));
+        assert!(matches!(
+            batches.arrive("other", Uuid::from_u128(1), &[]),
+            Arrival::New(_)
+        ));
     }
 
     #[test]
@@ -191,7 +171,7 @@ mod tests {
             "the whole batch is in flight"
         );
         whole.stored(Box::default());
-        assert!(is_new(half()));
+        assert!(matches!(half(), Arrival::New(_)));
     }
 
     #[test]
@@ -206,6 +186,6 @@ mod tests {
         assert!(memory.young.batches.len() + memory.old.batches.len() <= 8);
         drop(memory);
         assert!(matches!(arrive(&batches, 99), Arrival::Duplicate { .. }));
-        assert!(is_new(arrive(&batches, 0)));
+        assert!(matches!(arrive(&batches, 0), Arrival::New(_)));
     }
 }

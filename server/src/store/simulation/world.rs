@@ -187,10 +187,7 @@ impl World {
                     ticket.stored(Box::default());
                     Answer::Acknowledged
                 }
-                Err(_) => {
-                    ticket.refused();
-                    Answer::TryAgain
-                }
+                Err(_) => Answer::TryAgain,
             },
         };
         // A process that has ended does not respond.
