@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::alerts::notify::Notifier;
 use crate::auditor::AuditBoard;
-use crate::backup::LastBackup;
 use crate::clock::Clock;
 use crate::control::people::Logins;
 use crate::control::{Access, InstanceSecret, Throttle};
@@ -19,7 +18,7 @@ use crate::readiness::Readiness;
 use crate::shares::Shares;
 use crate::stacks::RuleSet;
 use crate::store::control::Control;
-use crate::store::{ClickHouse, IngestLog, Retention};
+use crate::store::{ClickHouse, IngestLog, LastBackup, Retention};
 use crate::symbols::Assemblies;
 use crate::task::Failure;
 use crate::web_origins::WebOrigins;

@@ -15,13 +15,11 @@
 //! `docs/decisions/0002-exactly-once.md` describes.
 
 mod files;
-mod last;
 mod make;
 mod postgres;
 mod restore;
 mod set;
 
-pub use self::last::LastBackup;
 pub use self::make::{BackupPlan, ControlAt, make};
 pub use self::restore::{RestoreInto, RestorePlan, is_unfinished, restore};
 pub use self::set::{BackupSet, ClickHouseAt};

@@ -427,7 +427,7 @@ impl Metrics {
             ),
             last_backup_seconds: make.gauge(
                 "unjank_last_backup_timestamp_seconds",
-                "Time until which the last backup by `unjank backup` is complete, in seconds since the epoch. 0 if there is none.",
+                "The time up to which the last backup by `unjank backup` is complete, in seconds since the epoch. 0 if there is none.",
             ),
             registry: make.0,
         }

@@ -27,7 +27,6 @@ use self::background::{
 use self::target::connect;
 use crate::app::App;
 use crate::auditor::AuditBoard;
-use crate::backup::LastBackup;
 use crate::clock::Clock;
 use crate::config::{Serve, Shared, engine_passwords};
 use crate::control::people::Logins;
@@ -42,7 +41,7 @@ use crate::shares::Shares;
 use crate::stacks::RuleSet;
 use crate::store::control::Control;
 use crate::store::{
-    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LogSettings,
+    ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LastBackup, LogSettings,
 };
 use crate::task::Tasks;
 

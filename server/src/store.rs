@@ -20,6 +20,7 @@ mod function_names;
 mod holds;
 mod installs;
 mod jank_groups;
+mod last_backup;
 mod learn;
 mod ledger;
 mod log;
@@ -57,6 +58,7 @@ pub use self::embedded::{
 pub use self::erase::{ErasureScope, Found, Mutation, Subject, tables_of_installs};
 pub use self::function_names::FunctionName;
 pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall};
+pub use self::last_backup::LastBackup;
 pub use self::log::{HeldLog, IngestLog, LogError, LogHold, LogRecords, LogSettings};
 pub use self::migrations::migrate;
 pub use self::native::{BadFrame, Frame};

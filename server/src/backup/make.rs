@@ -10,10 +10,10 @@ use uuid::Uuid;
 use super::set::{
     CLICKHOUSE, CopiedFile, DEAD_LETTERS, FORMAT, LOG, POSTGRES, SECRET, SQLITE, SYMBOLS,
 };
-use super::{BackupSet, ClickHouseAt, LastBackup, OnProgress, files, finish, postgres};
+use super::{BackupSet, ClickHouseAt, OnProgress, files, finish, postgres};
 use crate::clock::Clock;
 use crate::store::control::copy_sqlite;
-use crate::store::{BackupPart, ClickHouse, LogHold};
+use crate::store::{BackupPart, ClickHouse, LastBackup, LogHold};
 
 /// What to copy, and to where.
 #[derive(Clone, Debug)]

@@ -47,8 +47,14 @@ pub(super) fn run(args: &SymbolParserArgs) -> anyhow::Result<()> {
 
 /// Ends the process when the server closes its end of the standard input, or is killed. Nobody would read the answer.
 fn end_with_server() -> std::io::Result<()> {
+    // A server of an older version gives the process no pipe.
+    let input = rustix::fs::fstat(std::io::stdin())?;
+    if rustix::fs::FileType::from_raw_mode(input.st_mode) != rustix::fs::FileType::Fifo {
+        return Ok(());
+    }
     let wait = || {
         let _closed = std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).is_ok();
+        #[expect(clippy::exit, reason = "this thread ends the parser")]
         std::process::exit(1);
     };
     let thread = std::thread::Builder::new().stack_size(WAITING_STACK);

@@ -274,8 +274,8 @@ impl Ledger {
         if is_back(OldFault::NumbersRepeat) {
             return;
         }
-        debug_assert!(self.done >= before.done, "the log is drained twice");
-        debug_assert!(self.last >= before.last, "a number is drawn twice");
+        debug_assert!(self.done >= before.done, "the log is drained once");
+        debug_assert!(self.last >= before.last, "numbers grow");
         debug_assert!(
             self.folds
                 .is_sorted_by(|one, next| one.number < next.number && one.closed),
@@ -283,16 +283,16 @@ impl Ledger {
         );
         debug_assert!(
             self.folds.iter().all(|fold| fold.ranges <= RANGES),
-            "a range has no number of its own"
+            "each range has a number of its own"
         );
         if let Some(range) = &self.range {
             debug_assert!(
                 range.first == self.done + 1 && range.first <= range.last,
-                "a record is left out or sent twice"
+                "a range follows the last drained record"
             );
             debug_assert!(
                 range.number <= self.last,
-                "the number of the range can be drawn again"
+                "the number of the range is never drawn again"
             );
         }
     }

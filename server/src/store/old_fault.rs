@@ -17,6 +17,8 @@ pub(super) enum OldFault {
     StateBeforeSave,
     /// Blocks with different columns had the same number in one table.
     LayoutsShareNumbers,
+    /// After a rejected block, each frame of a record was sent by itself, under the same number as the other frames of its table.
+    FramesShareNumbers,
     /// A backup let the server delete records while the tables were copied.
     #[cfg(test)]
     BackupsDoNotHold,

@@ -1,6 +1,7 @@
 //! Sends a range: every table, then the counts of its rows by outcome.
 
 mod again;
+mod records;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -27,6 +28,9 @@ const ASKED_AT_ONCE: usize = 1_000;
 struct Sent<'r> {
     seq: u64,
     frame: Frame<'r>,
+    /// The place of the frame among those that the record has of its table, counted from 0. A request of OpenTelemetry has one for each resource
+    /// and session.
+    place: usize,
     project: &'r str,
     received_at: UnixTime,
     /// The earlier range that first sent this record.
@@ -43,8 +47,24 @@ impl Sent<'_> {
 
     /// Returns the id of the dead letter that these rows become if ClickHouse rejects them.
     fn item_id(&self, range: &Range) -> String {
-        format!("{}-{}", self.number(range), self.frame.table)
+        let (number, table) = (self.number(range), self.frame.table);
+        match self.place {
+            0 => format!("{number}-{table}"),
+            place => format!("{number}-{table}-{place}"),
+        }
     }
+
+    /// Returns the number that the rows get if their dead letter is retried.
+    fn retry_number(&self, range: &Range) -> Number {
+        Retry::new(&self.item_id(range), self.received_at).number()
+    }
+}
+
+/// Whether two frames are of the same record and table, and so get the same number.
+fn is_same_record(one: &Sent<'_>, next: &Sent<'_>) -> bool {
+    one.seq == next.seq
+        && one.frame.key() == next.frame.key()
+        && !is_back(OldFault::FramesShareNumbers)
 }
 
 /// The rows of a range by table, and its counts.
@@ -96,10 +116,11 @@ impl<D: Destination> Writer<D> {
             .filter(|(_, number)| self.counted.has(**number))
             .map(|(seq, _)| *seq);
         let counted_before = passed_by.by_ref().max().unwrap_or_default();
+        let mut keys = Vec::new();
         for (seq, bytes) in records.iter() {
             debug_assert!(
                 (range.first..=range.last).contains(&seq),
-                "the record belongs to another range"
+                "the range has the record"
             );
             let record = match Record::read(bytes) {
                 Ok(record) => record,
@@ -122,13 +143,22 @@ impl<D: Destination> Writer<D> {
                 frames,
                 ..
             } = record;
-            for frame in frames
-                .into_iter()
-                .filter(|_| !duplicate && earlier != Some(Number::default()))
-            {
+            if duplicate || earlier == Some(Number::default()) {
+                continue;
+            }
+            keys.clear();
+            let first_again = sorted.again.len();
+            for frame in frames {
+                let same = keys.iter().filter(|key| **key == frame.key());
+                let place = match is_back(OldFault::FramesShareNumbers) {
+                    true => 0,
+                    false => same.count(),
+                };
+                keys.push(frame.key());
                 let sent = Sent {
                     seq,
                     frame,
+                    place,
                     project,
                     received_at,
                     again: earlier,
@@ -139,6 +169,9 @@ impl<D: Destination> Writer<D> {
                     None => sorted.tables.entry(frame.key()).or_default().push(sent),
                 }
             }
+            // The frames of a table follow each other.
+            let first = |sent: &Sent<'_>| keys.iter().position(|key| *key == sent.frame.key());
+            sorted.again[first_again..].sort_by_key(first);
         }
         Ok(sorted)
     }
@@ -188,8 +221,8 @@ impl<D: Destination> Writer<D> {
             }
         }
         let mut rows = 0;
-        for sent in sent {
-            rows += self.send_record(range, sent, tally).await?;
+        for record in sent.chunk_by(is_same_record) {
+            rows += self.send_record(range, record, tally).await?;
         }
         Ok(rows)
     }
@@ -205,11 +238,10 @@ impl<D: Destination> Writer<D> {
         };
         let mut retried = Vec::new();
         for one in sent {
-            let id = one.item_id(range);
-            if self.dead_letters.find(&id)?.is_some() {
+            if self.dead_letters.find(&one.item_id(range))?.is_some() {
                 return Ok(true);
             }
-            retried.push(Retry::new(&id, one.received_at).number());
+            retried.push(one.retry_number(range));
         }
         for some in retried.chunks(ASKED_AT_ONCE) {
             let found = self.destination.has_records_of(table, range.number, some);
@@ -262,97 +294,6 @@ impl<D: Destination> Writer<D> {
             return Ok(());
         }
         delivered
-    }
-
-    /// Sends one record's rows of one table. Rejected rows go to the dead-letter folder.
-    async fn send_record(
-        &mut self,
-        range: &Range,
-        sent: &Sent<'_>,
-        tally: &mut Tally,
-    ) -> Result<u64, Failure> {
-        let Sent { seq, frame, .. } = *sent;
-        let number = sent.number(range);
-        let id = sent.item_id(range);
-        if let Some(item) = self.dead_letters.find(&id)? {
-            // ClickHouse rejected these rows before. Only an operator retries them.
-            if !sent.was_counted {
-                tally.move_to_dead_letter(&item);
-            }
-            return Ok(0);
-        }
-        // The rows may be stored already: by the range's block, or by a retry of their dead letter.
-        let earlier = [number.range(), Retry::new(&id, sent.received_at).number()];
-        if (self.in_doubt || sent.again.is_some()) && !sent.was_counted {
-            self.count_retried(sent, earlier[1], tally).await?;
-        }
-        let parcel = Parcel {
-            frames: &[frame],
-            number,
-            earlier: &earlier,
-            in_doubt: !is_back(OldFault::RefusedIsNotStored),
-            until: self.claims_end(frame.table),
-        };
-        let delivered = if range.number == Number::default() {
-            self.deliver_old(range, &[frame], &seq.to_string()).await
-        } else {
-            parcel.deliver(&self.destination).await
-        };
-        match delivered {
-            Ok(()) => Ok(frame.rows as u64),
-            Err(Failure::Content(error)) => {
-                let missing = match RawTable::named(frame.table) {
-                    Some(table) => match parcel.missing(&self.destination, table).await {
-                        Ok(missing) => missing.values().sum(),
-                        Err(Failure::Content(_)) => frame.rows,
-                        // Rows that may be stored must not become a dead letter.
-                        Err(later) => return Err(later),
-                    },
-                    None => frame.rows,
-                };
-                if missing > 0 {
-                    self.keep_refused(sent, parcel.number, id, missing, error, tally)?;
-                }
-                Ok((frame.rows - missing) as u64)
-            }
-            Err(later) => Err(later),
-        }
-    }
-
-    fn keep_refused(
-        &self,
-        sent: &Sent<'_>,
-        number: Number,
-        id: String,
-        rows: usize,
-        error: String,
-        tally: &mut Tally,
-    ) -> Result<(), Failure> {
-        let (table, project) = (sent.frame.table, sent.project);
-        tracing::error!(
-            table,
-            project,
-            rows,
-            error,
-            id,
-            "ClickHouse rejected rows: they are in the dead-letter folder"
-        );
-        self.metrics.dead_letter_rows.inc_by(rows as u64);
-        let item = DeadLetter {
-            id,
-            table: table.to_owned(),
-            project: project.to_owned(),
-            rows,
-            received_at: sent.received_at,
-            error,
-            token: String::new(),
-            number,
-        };
-        self.dead_letters.keep(&item, sent.frame.bytes())?;
-        if !sent.was_counted {
-            tally.move_to_dead_letter(&item);
-        }
-        Ok(())
     }
 
     fn keep_unreadable(&self, seq: u64, bytes: &[u8], error: &str) -> Result<(), Failure> {

@@ -250,6 +250,10 @@ fn old_faults_are_found() {
         (Old::FoldsBeginAgain, &[Fault::TableAway]),
         (Old::StateBeforeSave, &[Fault::DiskFails]),
         (
+            Old::FramesShareNumbers,
+            &[Fault::Refused, Fault::StoreFails, Fault::Restored],
+        ),
+        (
             Old::LayoutsShareNumbers,
             &[Fault::Stop, Fault::Kill, Fault::StoreFails],
         ),

@@ -349,6 +349,10 @@ impl<D: Destination> Writer<D> {
         parsed.retain(|(seq, _)| *seq <= range.last);
         range.gaps = records.gaps(first, range.last);
         let known = range.again.iter().map(|(_, number)| *number).max();
+        if known.is_some_and(|known| known > self.ledger.last) {
+            // The open fold has a smaller number, so the numbers of its next ranges would be smaller than the last one.
+            self.ledger.close_fold();
+        }
         self.ledger.last = self.ledger.last.max(known.unwrap_or_default());
         self.doubtful_before = self.doubtful_before.max(known.unwrap_or_default());
         // Nothing is sent before the ledger has it on disk. The new ledger takes effect after that.

@@ -152,7 +152,7 @@ impl Parser {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
-        // It closes with the server, however the server ends, and then the process ends, too.
+        // The pipe closes when the server ends, for whatever reason, and then the parser exits. `take` keeps `wait` from closing the pipe.
         let _open = child.stdin.take();
         let (answer, message) = (child.stdout.take(), child.stderr.take());
         let run = async {

@@ -84,7 +84,7 @@ fn without_tls(documented: &str, [address, http2_address]: [&str; 2]) -> String 
     lines.join("\n") + "\n"
 }
 
-/// The documented configuration with TLS, for an address, with a certificate in the folder `place`. Caddy would get one from outside.
+/// The documented configuration with TLS, for an address, with a certificate in the folder `place`. Caddy would otherwise request one from a public CA.
 fn with_tls(documented: &str, address: &str, place: &str) -> String {
     let site = format!("https://{NAME}:{} {{", port(address));
     let config = documented
@@ -291,7 +291,7 @@ async fn caddy_serves_devices_tools_and_browsers() {
     serves("caddy").await;
 }
 
-/// Starts a proxy with its documented configuration and a certificate. Clients use both versions of HTTP.
+/// Starts a proxy with its documented configuration and a certificate. Clients use HTTP/1.1 and HTTP/2.
 async fn serves_with_tls(name: &str) {
     let (server, _) = trusting().await;
     let address = free_address().await;
@@ -330,7 +330,7 @@ async fn serves_with_tls(name: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_documented_tls_of_each_proxy_works_with_both_versions_of_http() {
+async fn the_documented_tls_of_each_proxy_works_with_http_1_and_2() {
     for name in ["nginx", "haproxy", "caddy"] {
         serves_with_tls(name).await;
     }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -102,9 +101,13 @@ async fn a_server_killed_during_assembly_continues_after_its_restart() {
     let (mut killed, token) = program(folder.path()).await;
     let file = large_mapping("shop", CLASSES);
     send_chunks(&killed, &token, &file).await;
+    let asked = async {
+        assemble(&killed, &token, &file).await;
+        std::future::pending().await
+    };
     let _parser = tokio::select! {
         parser = Parser::stop(&killed) => parser,
-        state = assemble(&killed, &token, &file) => panic!("the parser did not stop: {state}"),
+        () = asked => unreachable!("it waits for the parser"),
     };
     killed.kill();
     let (restarted, _) = program(folder.path()).await;
@@ -143,7 +146,16 @@ async fn a_file_whose_parser_was_killed_can_be_sent_again() {
     let file = large_mapping("shop", CLASSES);
     send_chunks(&server, &token, &file).await;
     let killed = async { drop(Parser::stop(&server).await) };
-    let ((), state) = tokio::join!(killed, assemble(&server, &token, &file));
+    let failed = async {
+        let mut state = json!(null);
+        wait::until("the file is refused", async || {
+            state = assemble(&server, &token, &file).await;
+            state["state"] != "assembling"
+        })
+        .await;
+        state
+    };
+    let ((), state) = tokio::join!(killed, failed);
     assert_eq!(state["state"], "error", "{state}");
     let detail = state["detail"].as_str().unwrap();
     assert!(detail.contains("Upload the file again later"), "{detail}");
@@ -171,8 +183,12 @@ async fn a_parser_ends_with_its_server() {
         .spawn()
         .unwrap();
     let server = parser.stdin.take();
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(parser.try_wait().unwrap().is_none(), "it did not wait");
+    let threads = format!("/proc/{}/task", parser.id().unwrap());
+    wait::until("a thread of the parser waits for the server", async || {
+        assert!(parser.try_wait().unwrap().is_none(), "the parser ended");
+        std::fs::read_dir(&threads).unwrap().count() > 1
+    })
+    .await;
     drop(server);
     let ended = tokio::time::timeout(wait::PATIENCE, parser.wait()).await;
     ended.expect("the parser ends").unwrap();

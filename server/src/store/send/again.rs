@@ -13,7 +13,7 @@ use super::super::number::Number;
 use super::super::raw::{Day, RawTable};
 use super::super::tally::Tally;
 use super::super::writer::Writer;
-use super::Sent;
+use super::{Sent, is_same_record};
 
 impl<D: Destination> Writer<D> {
     /// Sends the missing rows of each record. Returns the number of stored rows.
@@ -33,9 +33,15 @@ impl<D: Destination> Writer<D> {
         }
         let mut rows = 0;
         let (mut rolled_up, mut blocks) = (HashMap::new(), HashMap::new());
-        for sent in again {
-            if self.is_in_block(sent, &mut blocks).await? {
-                rows += sent.frame.rows as u64;
+        for record in again.chunk_by(is_same_record) {
+            let Some(sent) = record.first() else {
+                continue;
+            };
+            if self.is_in_block(record, &mut blocks).await? {
+                rows += record
+                    .iter()
+                    .map(|sent| sent.frame.rows as u64)
+                    .sum::<u64>();
                 continue;
             }
             let fold = (sent.frame.table, sent.again.unwrap_or_default().fold());
@@ -45,23 +51,30 @@ impl<D: Destination> Writer<D> {
             };
             rolled_up.insert(fold, is_late);
             rows += if is_late {
-                self.send_late(range, sent, tally).await?
+                self.send_all_late(range, record, tally).await?
             } else {
-                self.send_record(range, sent, tally).await?
+                self.send_record(range, record, tally).await?
             };
         }
         Ok(rows)
     }
 
-    /// Whether the block of the record's range is stored in all periods of the record. After a restore this holds for most records, so that one
-    /// query for each range and table, kept in `blocks`, proves them.
+    /// Whether the block of the record's range is stored in all periods of the record. After a restore this holds for most records, so one query per
+    /// range and table proves most records. `blocks` keeps the answers.
     async fn is_in_block<'r>(
         &self,
-        sent: &Sent<'r>,
+        record: &[Sent<'r>],
         blocks: &mut HashMap<(Number, &'r str), BTreeSet<Day>>,
     ) -> Result<bool, Failure> {
-        let table = RawTable::named(sent.frame.table);
-        let (Some(table), Some(number)) = (table, sent.again) else {
+        let frames: Vec<_> = record.iter().map(|sent| sent.frame).collect();
+        let Some((table, sent)) = record
+            .first()
+            .and_then(|sent| Some((RawTable::named(sent.frame.table)?, sent)))
+        else {
+            return Ok(false);
+        };
+        // Rows whose times cannot be read are dead letters.
+        let (Some(number), Ok(periods)) = (sent.again, table.periods(&frames)) else {
             return Ok(false);
         };
         let block = match blocks.entry((number.range(), sent.frame.table)) {
@@ -71,7 +84,6 @@ impl<D: Destination> Writer<D> {
                 unknown.insert(self.destination.periods_of(table, &range).await?)
             }
         };
-        let periods = table.periods(&[sent.frame])?;
         Ok(periods.keys().all(|period| block.contains(period)))
     }
 
@@ -156,10 +168,11 @@ impl<D: Destination> Writer<D> {
         let missing = parcel.missing(&self.destination, table).await?;
         let rows: usize = missing.into_values().sum();
         if rows == 0 || self.dead_letters.find(&id)?.is_some() {
-            return self.send_record(range, sent, tally).await;
+            let alone = std::slice::from_ref(sent);
+            return self.send_frames(range, alone, tally).await;
         }
         let item = DeadLetter {
-            id: id.clone(),
+            id,
             table: table.name.to_owned(),
             project: sent.project.to_owned(),
             rows,
@@ -175,7 +188,7 @@ impl<D: Destination> Writer<D> {
                 Ok(rows as u64)
             }
             Err(Failure::Content(error)) => {
-                self.keep_refused(sent, number, id, rows, error, tally)?;
+                self.keep_refused(range, sent, rows, &error, tally)?;
                 Ok(0)
             }
             Err(later) => Err(later),

@@ -1,10 +1,11 @@
 //! When a data folder was backed up last. The command writes it, and the server shows it as a metric.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use unjank_protocol::Timestamp;
 
-use crate::store::DurableFiles;
+use super::DurableFiles;
 
 const FILE: &str = "last-backup";
 
@@ -17,7 +18,7 @@ impl LastBackup {
         Self(data_dir.join(FILE))
     }
 
-    /// Returns until when the last backup is complete, in seconds since the epoch. Returns 0 if there is none.
+    /// Returns the time up to which the last backup is complete, in seconds since the epoch. Returns 0 if there is none.
     #[must_use]
     pub fn complete_until_s(&self) -> i64 {
         let text = std::fs::read_to_string(&self.0);
@@ -25,9 +26,11 @@ impl LastBackup {
         time.map_or(0, |time| time.as_micros() / 1_000_000)
     }
 
-    pub(super) fn save(&self, complete_until: Timestamp) -> std::io::Result<()> {
+    pub fn save(&self, complete_until: Timestamp) -> std::io::Result<()> {
         let text = format!("{complete_until}\n");
-        DurableFiles::default().replace(&self.0, text.as_bytes())
+        DurableFiles::default().replace(&self.0, text.as_bytes())?;
+        // The command may run as another user than the server.
+        std::fs::set_permissions(&self.0, std::fs::Permissions::from_mode(0o644))
     }
 }
 

@@ -1,0 +1,161 @@
+//! Sends records one by one, after ClickHouse rejected their block because of its content. Rejected rows become dead letters.
+
+use super::super::clickhouse::Failure;
+use super::super::dead_letter::DeadLetter;
+use super::super::delivery::Parcel;
+use super::super::destination::Destination;
+use super::super::ledger::Range;
+use super::super::number::Number;
+use super::super::old_fault::{OldFault, is_back};
+use super::super::raw::RawTable;
+use super::super::tally::Tally;
+use super::super::writer::Writer;
+use super::Sent;
+
+impl<D: Destination> Writer<D> {
+    /// Sends one record's rows of one table. Rejected rows go to the dead-letter folder.
+    pub(super) async fn send_record(
+        &mut self,
+        range: &Range,
+        record: &[Sent<'_>],
+        tally: &mut Tally,
+    ) -> Result<u64, Failure> {
+        if record.len() > 1 && self.was_refused(range, record).await? {
+            // Some frames are dead letters or were retried, each under a number of its own. The others follow in the same way, because the number of
+            // the record is the proof of all its frames.
+            self.send_all_late(range, record, tally).await
+        } else {
+            self.send_frames(range, record, tally).await
+        }
+    }
+
+    /// Whether a frame is a dead letter or was one.
+    async fn was_refused(&self, range: &Range, record: &[Sent<'_>]) -> Result<bool, Failure> {
+        let mut retried = Vec::new();
+        for sent in record {
+            if self.dead_letters.find(&sent.item_id(range))?.is_some() {
+                return Ok(true);
+            }
+            retried.push(sent.retry_number(range));
+        }
+        let is_new = |sent: &Sent<'_>| !self.in_doubt && sent.again.is_none();
+        let first = record.first().filter(|first| !is_new(first));
+        match first.and_then(|first| RawTable::named(first.frame.table)) {
+            Some(table) => {
+                let stored = self.destination.periods_of(table, &retried).await?;
+                Ok(!stored.is_empty())
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Sends frames of one record under its number.
+    pub(super) async fn send_frames(
+        &mut self,
+        range: &Range,
+        record: &[Sent<'_>],
+        tally: &mut Tally,
+    ) -> Result<u64, Failure> {
+        let Some(first) = record.first() else {
+            return Ok(0);
+        };
+        if let [sent] = record {
+            if let Some(item) = self.dead_letters.find(&sent.item_id(range))? {
+                // ClickHouse rejected these rows before. Only an operator retries them.
+                if !sent.was_counted {
+                    tally.move_to_dead_letter(&item);
+                }
+                return Ok(0);
+            }
+            if (self.in_doubt || sent.again.is_some()) && !sent.was_counted {
+                let retried = sent.retry_number(range);
+                self.count_retried(sent, retried, tally).await?;
+            }
+        }
+        let number = first.number(range);
+        // The rows may be stored already: by the range's block, or by a retry of their dead letter.
+        let mut earlier = vec![number.range()];
+        earlier.extend(record.iter().map(|sent| sent.retry_number(range)));
+        let frames: Vec<_> = record.iter().map(|sent| sent.frame).collect();
+        let parcel = Parcel {
+            frames: &frames,
+            number,
+            earlier: &earlier,
+            in_doubt: !is_back(OldFault::RefusedIsNotStored),
+            until: self.claims_end(first.frame.table),
+        };
+        let delivered = if range.number == Number::default() {
+            self.deliver_old(range, &frames, &first.seq.to_string())
+                .await
+        } else {
+            parcel.deliver(&self.destination).await
+        };
+        match delivered {
+            Ok(()) => Ok(frames.iter().map(|frame| frame.rows as u64).sum()),
+            Err(Failure::Content(error)) => {
+                let mut rows = 0;
+                for sent in record {
+                    let parcel = Parcel {
+                        frames: &[sent.frame],
+                        ..parcel
+                    };
+                    let missing = self.missing(&parcel, sent).await?;
+                    if missing > 0 {
+                        self.keep_refused(range, sent, missing, &error, tally)?;
+                    }
+                    rows += (sent.frame.rows - missing) as u64;
+                }
+                Ok(rows)
+            }
+            Err(later) => Err(later),
+        }
+    }
+
+    /// Returns how many rows of a frame are not stored, after ClickHouse rejected the frame.
+    async fn missing(&self, parcel: &Parcel<'_>, sent: &Sent<'_>) -> Result<usize, Failure> {
+        let Some(table) = RawTable::named(sent.frame.table) else {
+            return Ok(sent.frame.rows);
+        };
+        match parcel.missing(&self.destination, table).await {
+            Ok(missing) => Ok(missing.into_values().sum()),
+            Err(Failure::Content(_)) => Ok(sent.frame.rows),
+            // Rows that may be stored must not become a dead letter.
+            Err(later) => Err(later),
+        }
+    }
+
+    pub(super) fn keep_refused(
+        &self,
+        range: &Range,
+        sent: &Sent<'_>,
+        rows: usize,
+        error: &str,
+        tally: &mut Tally,
+    ) -> Result<(), Failure> {
+        let (table, project, id) = (sent.frame.table, sent.project, sent.item_id(range));
+        tracing::error!(
+            table,
+            project,
+            rows,
+            error,
+            id,
+            "ClickHouse rejected rows: they are in the dead-letter folder"
+        );
+        self.metrics.dead_letter_rows.inc_by(rows as u64);
+        let item = DeadLetter {
+            id,
+            table: table.to_owned(),
+            project: project.to_owned(),
+            rows,
+            received_at: sent.received_at,
+            error: error.to_owned(),
+            token: String::new(),
+            number: sent.number(range),
+        };
+        self.dead_letters.keep(&item, sent.frame.bytes())?;
+        if !sent.was_counted {
+            tally.move_to_dead_letter(&item);
+        }
+        Ok(())
+    }
+}
