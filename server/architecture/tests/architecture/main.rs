@@ -2,4 +2,5 @@
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod circles;
+mod links;
 mod rules;
