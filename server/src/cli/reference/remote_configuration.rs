@@ -16,7 +16,7 @@ A configuration has a `base` and `overrides`. An override has a condition, `when
 
 ## Keys
 
-Every key may be omitted or `null`; it then has its default. An unknown key is an error. A key of a list or a map is written with the list \
+A key that is not required may be omitted or `null`; it then has its default. An unknown key is an error. A key of a list or a map is written with the list \
 or the map before it: `pages[].page` is the key `page` of each entry of `pages`, `monitors.<name>.interval_ms` the key `interval_ms` of each \
 monitor.
 ";
