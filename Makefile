@@ -230,6 +230,14 @@ openapi:
 	$(CARGO) build --locked -p unjank-server --bin unjank
 	$(CARGO) run --quiet --locked -p unjank-server --bin unjank -- openapi > server/openapi.json
 
+## reference: regenerate docs/reference from the code: settings, metrics and remote configuration
+.PHONY: reference
+reference:
+	$(CARGO) build --locked -p unjank-server --bin unjank
+	mkdir -p docs/reference
+	for page in settings metrics remote-configuration; do \
+		$(CARGO) run --quiet --locked -p unjank-server --bin unjank -- reference $$page > docs/reference/$$page.md || exit 1; done
+
 ## baseline: write migrations/clickhouse/baseline.sql, the schema of new installations, from the migrations
 .PHONY: baseline
 baseline:

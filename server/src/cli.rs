@@ -16,6 +16,7 @@ mod healthcheck;
 mod mcp;
 mod openapi;
 mod output;
+mod reference;
 mod restore;
 mod rollups;
 mod server;
@@ -92,6 +93,9 @@ enum Command {
     Token(token::TokenArgs),
     /// Print the API document (OpenAPI 3.1). A server returns the same document at `/openapi.json`.
     Openapi,
+    /// Internal: print a page of docs/reference.
+    #[command(hide = true)]
+    Reference(reference::ReferenceArgs),
     /// Add users, invite them again, and list them.
     User(user::UserArgs),
 }
@@ -138,6 +142,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Token(token) => token::run(&shared, &token),
         Command::Mcp(mcp) => mcp::run(&mcp),
         Command::Openapi => openapi::run(std::io::stdout().lock()),
+        Command::Reference(reference) => reference::run(&reference, std::io::stdout().lock()),
         Command::User(user) => user::run(&shared, &user),
     };
     match result {

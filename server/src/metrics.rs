@@ -1,14 +1,19 @@
 //! All metrics of the server, each declared once. Labels have a closed set of values.
 
+mod description;
 mod forward;
 mod freshness;
 mod symbols;
 
+use std::cell::RefCell;
+
+use prometheus::core::Collector;
 use prometheus::{
     Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
+pub use self::description::{Label, MetricDescription};
 pub use self::forward::{ForwardMetrics, ForwardOutcome};
 pub use self::freshness::{Delays, Freshness};
 pub use self::symbols::{StackOutcome, SymbolMetrics};
@@ -16,6 +21,8 @@ pub use self::symbols::{StackOutcome, SymbolMetrics};
 /// All metrics, in their own registry: two servers in one process do not mix.
 pub struct Metrics {
     registry: Registry,
+    /// The same metrics as in the registry, which does not list metrics without a value.
+    declared: Vec<Box<dyn Collector>>,
     pub ingest: IngestMetrics,
     pub log: LogMetrics,
     pub writer: WriterMetrics,
@@ -295,7 +302,10 @@ impl NotificationMetrics {
 }
 
 /// Registers metrics. Names are constants, so a failed registration is a bug that every test finds.
-struct Maker(Registry);
+struct Maker {
+    registry: Registry,
+    declared: RefCell<Vec<Box<dyn Collector>>>,
+}
 
 impl Maker {
     fn counter(&self, name: &str, help: &str) -> IntCounter {
@@ -346,14 +356,12 @@ impl Maker {
         clippy::expect_used,
         reason = "names and labels are constants: every test would find a mistake"
     )]
-    fn register<M: prometheus::core::Collector + Clone + 'static>(
-        &self,
-        metric: prometheus::Result<M>,
-    ) -> M {
+    fn register<M: Collector + Clone + 'static>(&self, metric: prometheus::Result<M>) -> M {
         let metric = metric.expect("a valid metric");
-        self.0
+        self.registry
             .register(Box::new(metric.clone()))
             .expect("a metric registered once");
+        self.declared.borrow_mut().push(Box::new(metric.clone()));
         metric
     }
 }
@@ -367,7 +375,10 @@ impl Default for Metrics {
 impl Metrics {
     #[must_use]
     pub fn new() -> Self {
-        let make = Maker(Registry::new());
+        let make = Maker {
+            registry: Registry::new(),
+            declared: RefCell::default(),
+        };
         let build = make.register(IntGaugeVec::new(
             Opts::new("unjank_build_info", "The running version."),
             &["version"],
@@ -375,7 +386,7 @@ impl Metrics {
         build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         #[cfg(target_os = "linux")]
         let _already = make
-            .0
+            .registry
             .register(Box::new(
                 prometheus::process_collector::ProcessCollector::for_self(),
             ))
@@ -429,8 +440,21 @@ impl Metrics {
                 "unjank_last_backup_timestamp_seconds",
                 "The time up to which the last backup by `unjank backup` is complete, in seconds since the epoch. 0 if there is none.",
             ),
-            registry: make.0,
+            registry: make.registry,
+            declared: make.declared.into_inner(),
         }
+    }
+
+    /// Returns what each metric is, sorted by name, including metrics that have no value yet. The metrics of the process, which the
+    /// library of Prometheus adds, are not in the list.
+    #[must_use]
+    pub fn descriptions(&self) -> Vec<MetricDescription> {
+        let declared = self.declared.iter();
+        let mut descriptions: Vec<_> = declared
+            .filter_map(|metric| MetricDescription::of(metric.as_ref()))
+            .collect();
+        descriptions.sort_by(|one, other| one.name.cmp(&other.name));
+        descriptions
     }
 
     /// Returns all metrics in the text format of Prometheus.

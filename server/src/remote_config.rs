@@ -42,6 +42,7 @@ mod worked_examples;
 
 pub use self::compiled::Compiled;
 pub use self::condition::{BuildRange, Condition, Percentage};
+pub use self::condition_check::ConditionLimits;
 pub use self::configuration::{Configuration, Override};
 pub use self::device::Device;
 pub use self::fault::{Fault, FaultCode};

@@ -72,14 +72,14 @@ fn is_finished(end: &JankEnd) -> bool {
     *end == JankEnd::Finished
 }
 
-/// A rule: N stalls longer than T within a period.
+/// A rule: `count` stalls of at least `threshold_ms` within a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JankStrategy {
-    /// T, in milliseconds.
+    /// The minimum duration of a stall, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
     pub threshold_ms: u32,
-    /// N.
+    /// How many such stalls the period must have.
     #[serde(default, deserialize_with = "null_as_default")]
     pub count: u32,
     /// The period, in milliseconds; 0 for a single stall.

@@ -12,14 +12,28 @@ use super::percentage::{Salted, buckets_of};
 use super::predicate::{Names, Predicate, TextOf, VersionOf};
 use super::requirement::Requirement;
 
-/// The maximum nesting depth of conditions.
-const MAX_DEPTH: usize = 16;
-/// The maximum number of conditions in an override, nested ones included.
-const MAX_CONDITIONS: usize = 1_000;
-/// The limit for ids is much higher than for names: ids are looked up in a set, names are compared one by one.
-const MAX_IDS: usize = 100_000;
-const MAX_NAMES: usize = 256;
-const MAX_TEXT_BYTES: usize = 1_024;
+/// The limits of the condition of an override.
+#[derive(Clone, Copy, Debug)]
+pub struct ConditionLimits;
+
+impl ConditionLimits {
+    /// The maximum nesting depth.
+    pub const DEPTH: usize = 16;
+    /// The maximum number of conditions, nested ones included.
+    pub const CONDITIONS: usize = 1_000;
+    /// The maximum number of ids in a list. Much higher than for names: ids are looked up in a set, names are compared one by one.
+    pub const IDS: usize = 100_000;
+    /// The maximum number of names, globs or locales in a list.
+    pub const NAMES: usize = 256;
+    /// The maximum length of an entry of a list and of a salt, in bytes.
+    pub const TEXT_BYTES: usize = 1_024;
+}
+
+const MAX_DEPTH: usize = ConditionLimits::DEPTH;
+const MAX_CONDITIONS: usize = ConditionLimits::CONDITIONS;
+const MAX_IDS: usize = ConditionLimits::IDS;
+const MAX_NAMES: usize = ConditionLimits::NAMES;
+const MAX_TEXT_BYTES: usize = ConditionLimits::TEXT_BYTES;
 
 /// Compiles the condition of one override.
 pub(super) struct ConditionCheck<'a> {

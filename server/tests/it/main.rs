@@ -79,6 +79,7 @@ mod proofs;
 mod questions;
 mod quotas;
 mod rebuilds;
+mod reference;
 mod relay;
 mod remote_config;
 mod retention;

@@ -63,7 +63,7 @@ settings! {
 settings! {
     /// An enabled monitor.
     Monitor {
-        /// The interval between values, in milliseconds: 100 to 3,600,000.
+        /// The interval between values, in milliseconds: 100 to 3,600,000. 5,000 if missing.
         interval_ms: u32 = 5_000,
     }
 }

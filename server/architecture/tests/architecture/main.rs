@@ -2,4 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod circles;
+mod explained;
+mod links;
 mod rules;

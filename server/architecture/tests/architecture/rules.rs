@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Source files of the project below `folder`, with their text.
-fn sources(folder: &str, extensions: &[&str]) -> Vec<(PathBuf, String)> {
+pub(crate) fn sources(folder: &str, extensions: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(ROOT).join(folder)];
     while let Some(folder) = folders.pop() {
