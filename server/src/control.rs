@@ -15,6 +15,7 @@ mod ingest_keys;
 mod instance_secret;
 pub mod kill_switch;
 mod lease;
+pub mod one_device;
 pub mod owner_rules;
 pub mod password;
 pub mod people;

@@ -14,6 +14,7 @@ mod books;
 mod channels;
 mod client_address;
 mod comments;
+mod config_device;
 mod config_preview;
 mod config_rollout;
 mod configurations;
@@ -186,6 +187,10 @@ fn configuration() -> Router<Arc<App>> {
         .route(
             "/projects/{project}/config/preview",
             post(config_preview::run),
+        )
+        .route(
+            "/projects/{project}/config/device",
+            post(config_device::ask),
         )
         .route(
             "/projects/{project}/config/revisions",

@@ -7,6 +7,7 @@
 //! This module is pure: no files, network, database or HTTP, and time is a parameter. The caller passes in the
 //! [`Device`] and the current time.
 
+mod attributes;
 mod check;
 mod compiled;
 mod condition;
@@ -14,6 +15,7 @@ mod condition_check;
 mod configuration;
 mod device;
 mod document_rules;
+mod explain;
 mod fault;
 mod flags;
 mod forecast;
@@ -29,6 +31,7 @@ mod resolve;
 mod schema;
 mod shadow;
 mod shape;
+mod unmet;
 mod version;
 
 #[cfg(test)]
@@ -40,11 +43,15 @@ mod properties;
 #[cfg(test)]
 mod worked_examples;
 
+pub use self::attributes::{Attributes, build_number};
 pub use self::compiled::Compiled;
 pub use self::condition::{BuildRange, Condition, Percentage};
 pub use self::condition_check::ConditionLimits;
 pub use self::configuration::{Configuration, Override};
 pub use self::device::Device;
+pub use self::explain::{
+    Explained, ExplainedKey, ExplainedOverride, KeySource, OverriddenKey, OverrideOutcome,
+};
 pub use self::fault::{Fault, FaultCode};
 pub use self::flags::Reason;
 pub use self::forecast::{Forecast, ForecastResult, SignalForecast};
@@ -53,4 +60,5 @@ pub use self::percentage::{BUCKETS, bucket, canonical_id};
 pub use self::reach::Reach;
 pub use self::resolve::{Resolved, etag};
 pub use self::shadow::INCIDENT_ID_PREFIX;
+pub use self::unmet::{ConditionName, PercentageOfInstall, UnmetPart};
 pub use self::version::{exact_requirement, version_order};

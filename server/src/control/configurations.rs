@@ -57,7 +57,7 @@ pub async fn compile(
     compiling(actor.holder(), move || checked(configuration, revision)).await?
 }
 
-fn checked(configuration: Value, revision: u64) -> Result<Checked, SaveError> {
+pub(super) fn checked(configuration: Value, revision: u64) -> Result<Checked, SaveError> {
     let configuration =
         Configuration::from_value(configuration).map_err(|fault| SaveError::Faults(vec![fault]))?;
     let compiled = Compiled::new(&configuration, revision).map_err(SaveError::Faults)?;

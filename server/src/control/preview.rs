@@ -5,13 +5,10 @@ use std::sync::Arc;
 use unjank_protocol::Signal;
 
 use super::device_access::Project;
-use super::recent_installs::{RecentInstalls, as_f64};
+use super::recent_installs::{MOST_DAYS, RecentInstalls, as_f64};
 use crate::clock::{DAY, UnixTime};
 use crate::remote_config::{Compiled, Device, Forecast, ForecastResult};
 use crate::store::{ClickHouse, Failure, InstallSample, MAX_VOLUMES, SeenInstall};
-
-/// An override that matches no install of the last 24 hours is tried on the installs of this many days.
-const DAYS_TRIED: u32 = 7;
 
 /// A proposed configuration of a project.
 pub struct Proposal {
@@ -132,9 +129,9 @@ pub async fn preview(clickhouse: &ClickHouse, proposal: Proposal) -> Result<Prev
     })
 }
 
-/// Tries the overrides on the installs of a week.
+/// Tries the overrides on the installs of a week, because an enabled one matches no install of the last 24 hours.
 async fn in_week(clickhouse: &ClickHouse, proposal: &Proposal) -> Result<Week, Failure> {
-    let since = proposal.now - DAY * DAYS_TRIED;
+    let since = proposal.now - DAY * MOST_DAYS;
     let installs = RecentInstalls::read(clickhouse, &proposal.project, since).await?;
     Ok(Week {
         seen: installs.seen,

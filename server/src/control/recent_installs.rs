@@ -6,6 +6,8 @@ use crate::store::{ClickHouse, Failure, InstallSample, SeenInstall};
 
 /// The maximum size of the sample. With 10,000 installs, the standard error of a share of 10 % is 0.3 percentage points.
 const MAX_INSTALLS: u64 = 10_000;
+/// How far back installs are looked for if those of the last 24 hours are not enough. Batches are kept for 8 days.
+pub(super) const MOST_DAYS: u32 = 7;
 
 /// The installs of a project that sent a batch since a time.
 pub(super) struct RecentInstalls<'p> {

@@ -15,9 +15,9 @@ use utoipa::OpenApi;
 
 use super::{
     account, admin, alert_preview, alert_rules, api_tokens, app_sessions, app_starts, audit, books,
-    channels, comments, config_preview, config_rollout, configurations, device_keys, erasures,
-    exports, forward, group_handling, incidents, ingest, ingest_keys, inside_spans, janks,
-    kill_switch, mutes, notifications, ofrep, openid_connect, owner_rules, packages, people,
+    channels, comments, config_device, config_preview, config_rollout, configurations, device_keys,
+    erasures, exports, forward, group_handling, incidents, ingest, ingest_keys, inside_spans,
+    janks, kill_switch, mutes, notifications, ofrep, openid_connect, owner_rules, packages, people,
     projects, query, remote_config, rules, saved_views, scrubbing, session, set_up, source_links,
     storage, symbol_files, trace_links, traces, versions,
 };
@@ -105,6 +105,7 @@ use crate::remote_config::{Fault, base_schema};
         configurations::save,
         configurations::check,
         config_preview::run,
+        config_device::ask,
         configurations::history,
         configurations::revision,
         configurations::roll_back,

@@ -9,7 +9,7 @@ use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_TYPE, ETAG};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -25,7 +25,7 @@ use crate::app::App;
 use crate::control::Caller;
 use crate::ingest;
 use crate::intake::Upload;
-use crate::remote_config::{self, Reason, Resolved, etag};
+use crate::remote_config::{self, Reason, Resolved, build_number, etag};
 use crate::shares::Memory;
 
 /// The largest body, as sent and decompressed: a context is a few hundred bytes.
@@ -42,7 +42,7 @@ struct Context {
     app_id: Option<String>,
     #[serde(alias = "appVersion")]
     app_version: Option<String>,
-    #[serde(default, deserialize_with = "build")]
+    #[serde(default, deserialize_with = "build_number")]
     build: Option<u64>,
     #[serde(alias = "osName")]
     os_name: Option<String>,
@@ -95,23 +95,6 @@ impl Context {
                 Err(Failure::new(ErrorCode::InvalidContext, detail))
             }
         }
-    }
-}
-
-/// Reads a build number: a whole number in any notation of a client's language, or text.
-fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let wrong = || serde::de::Error::custom("a build is a whole number");
-    match Value::deserialize(deserializer)? {
-        Value::Null => Ok(None),
-        Value::String(text) if text.is_empty() => Ok(None),
-        Value::String(text) => text.parse().map(Some).map_err(|_| wrong()),
-        Value::Number(number) => number
-            .as_u64()
-            // serde_json writes 41200.0 without an exponent, so the part before `.0` is the number.
-            .or_else(|| number.to_string().strip_suffix(".0")?.parse().ok())
-            .map(Some)
-            .ok_or_else(wrong),
-        _ => Err(wrong()),
     }
 }
 

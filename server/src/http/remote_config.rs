@@ -8,7 +8,6 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use serde::{Deserialize, Deserializer};
 use unjank_protocol::config::Document;
 
 use super::device::Device;
@@ -17,56 +16,7 @@ use super::problem::Problem;
 use crate::app::App;
 use crate::clock::UnixTime;
 use crate::control::Caller;
-use crate::remote_config::{self, Resolved};
-
-/// The attributes of a device. All are optional. Conditions about missing attributes are false.
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct Attributes {
-    app_id: Option<String>,
-    app_version: Option<String>,
-    #[serde(default, deserialize_with = "build")]
-    build: Option<u64>,
-    os_name: Option<String>,
-    os_version: Option<String>,
-    device_model: Option<String>,
-    device_class: Option<String>,
-    network: Option<String>,
-    locale: Option<String>,
-    sdk_version: Option<String>,
-    user_id: Option<String>,
-    install_id: Option<String>,
-}
-
-impl Attributes {
-    fn device(&self) -> remote_config::Device<'_> {
-        remote_config::Device {
-            app_id: self.app_id.as_deref(),
-            app_version: self.app_version.as_deref(),
-            build: self.build,
-            os_name: self.os_name.as_deref(),
-            os_version: self.os_version.as_deref(),
-            device_model: self.device_model.as_deref(),
-            device_class: self.device_class.as_deref(),
-            network: self.network.as_deref(),
-            locale: self.locale.as_deref(),
-            sdk_version: self.sdk_version.as_deref(),
-            user_id: self.user_id.as_deref(),
-            install_id: self.install_id.as_deref(),
-        }
-    }
-}
-
-/// Reads a build number: digits, with `.0` as some languages write whole numbers. Empty: unknown.
-fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let digits = text.strip_suffix(".0").unwrap_or(&text);
-    let wrong = |_| serde::de::Error::custom("`build` is not a whole number");
-    let digits = Some(digits).filter(|digits| !digits.is_empty());
-    digits
-        .map(|digits| digits.parse().map_err(wrong))
-        .transpose()
-}
+use crate::remote_config::{Attributes, Resolved};
 
 /// Returns what a device should collect, how much of it, and how to upload it.
 #[utoipa::path(
@@ -88,11 +38,8 @@ pub(super) async fn get(
     query: Result<Query<Attributes>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let Query(mut attributes) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
-    attributes.install_id = attributes
-        .install_id
-        .as_deref()
-        .map(remote_config::canonical_id);
+    let Query(attributes) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
+    let attributes = attributes.canonical();
     if let Some(app_id) = attributes
         .app_id
         .as_deref()

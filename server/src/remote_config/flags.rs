@@ -84,7 +84,7 @@ impl Resolved {
     }
 
     /// Returns the document as JSON. Serialization cannot fail: a document holds only JSON types.
-    fn value(&self) -> Value {
+    pub(super) fn value(&self) -> Value {
         serde_json::to_value(&self.document).unwrap_or_default()
     }
 }

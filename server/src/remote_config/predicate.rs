@@ -120,7 +120,7 @@ fn folded(parts: &[Predicate], decisive: bool) -> Option<bool> {
 }
 
 /// Treats an empty attribute as unknown.
-fn known(text: Option<&str>) -> Option<&str> {
+pub(super) fn known(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }
 

@@ -97,27 +97,28 @@ impl ClickHouse {
         &self,
         sample: &InstallSample<'_>,
     ) -> Result<Vec<SeenInstall>, Failure> {
-        let latest = |column: &str| format!("argMax(toString({column}), received_at) AS {column}");
-        let texts = [
-            "app_id",
-            "app_version",
-            "os_name",
-            "os_version",
-            "device_model",
-            "device_class",
-            "locale",
-            "sdk_version",
-            "user_id",
-        ]
-        .map(latest)
-        .join(", ");
         let sql = format!(
-            "SELECT install_id, {texts}, argMax(build, received_at) AS build, max(config_revision) AS config_revision, \
-                toUnixTimestamp64Micro(max(received_at)) AS last_seen, sum(wire_bytes) AS wire_bytes FROM `{}`.batches \
-             WHERE {OF_SAMPLE} GROUP BY install_id",
-            self.database()
+            "{} WHERE {OF_SAMPLE} GROUP BY install_id",
+            latest_properties(self.database())
         );
         Ok(of_sample(self.ask(&sql)?, sample).fetch_all().await?)
+    }
+
+    /// Returns an install with its latest properties, if it sent a batch since a time.
+    pub async fn seen_install(
+        &self,
+        project: &str,
+        install_id: Uuid,
+        since: UnixTime,
+    ) -> Result<Option<SeenInstall>, Failure> {
+        let sql = format!(
+            "{} WHERE project = {{project:String}} AND install_id = {{install:UUID}} \
+                AND received_at >= fromUnixTimestamp64Micro({{since:Int64}}) GROUP BY install_id",
+            latest_properties(self.database())
+        );
+        let query = self.ask(&sql)?.param("project", project);
+        let query = query.param("install", install_id.to_string());
+        Ok(query.param("since", since).fetch_optional().await?)
     }
 
     /// Streams the volumes of a signal from the installs of a sample: at most [`MAX_VOLUMES`] rows.
@@ -186,6 +187,28 @@ impl ClickHouse {
         let query = self.client()?.query(sql);
         Ok(query.with_setting("max_execution_time", MAX_SECONDS.to_string()))
     }
+}
+
+/// Returns the beginning of a query for [`SeenInstall`]s. Its conditions and `GROUP BY install_id` follow.
+fn latest_properties(database: &str) -> String {
+    let latest = |column: &str| format!("argMax(toString({column}), received_at) AS {column}");
+    let texts = [
+        "app_id",
+        "app_version",
+        "os_name",
+        "os_version",
+        "device_model",
+        "device_class",
+        "locale",
+        "sdk_version",
+        "user_id",
+    ]
+    .map(latest)
+    .join(", ");
+    format!(
+        "SELECT install_id, {texts}, argMax(build, received_at) AS build, max(config_revision) AS config_revision, \
+            toUnixTimestamp64Micro(max(received_at)) AS last_seen, sum(wire_bytes) AS wire_bytes FROM `{database}`.batches"
+    )
 }
 
 /// The columns that a batch sends once for all of its events.

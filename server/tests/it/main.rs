@@ -57,6 +57,7 @@ mod notifications;
 mod ofrep;
 mod ofrep_clients;
 mod ofrep_tokens;
+mod one_device;
 mod openapi;
 mod openid_connect;
 mod operators;

@@ -31,6 +31,7 @@ editor DELETE /api/v1/projects/default/mutes/00000000-0000-0000-0000-00000000000
 viewer GET /api/v1/projects/default/config
 viewer POST /api/v1/projects/default/config/check
 viewer POST /api/v1/projects/default/config/preview
+viewer POST /api/v1/projects/default/config/device
 viewer GET /api/v1/projects/default/config/revisions
 viewer GET /api/v1/projects/default/config/revisions/1
 viewer GET /api/v1/projects/default/query/no-signal-0

@@ -20,6 +20,7 @@ const DATA_PAGES = {
 };
 const PAGES = {
   config: '/config',
+  'config-device': '/config?tab=device',
   history: '/config?tab=history',
   rules: '/rules',
   projects: '/projects',

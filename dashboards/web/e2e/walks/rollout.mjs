@@ -72,9 +72,10 @@ async function projectWithDevices(request) {
   throw new Error('the batches of the devices do not show');
 }
 
-async function a_change_for_one_version_is_previewed_saved_and_seen_to_arrive(reader) {
+async function a_change_for_one_version_is_previewed_saved_and_seen_to_arrive(reader, state) {
   const { page } = reader;
   const [latest, previous] = await projectWithDevices(page.request);
+  state.updatedInstall = latest.resource.install_id;
   let actions = 0;
   const act = (doing) => {
     actions += 1;
@@ -161,9 +162,31 @@ async function an_override_that_matches_no_install_is_warned_about(reader) {
   await page.getByRole('button', { name: 'Discard' }).click();
 }
 
+async function the_configuration_of_one_device_is_shown_with_its_reasons(reader, state) {
+  const { page } = reader;
+  await page.goto(`/installs/${state.updatedInstall}?project=${PROJECT}`);
+  await page.getByRole('link', { name: 'Configuration of this device' }).click();
+  await page.getByText('had revision 1. That is the current one.').waitFor();
+  const values = page.getByRole('region', { name: 'Values of the device' });
+  await values.getByRole('row', { name: 'Sampling › Spans › Default 50 % override-1' }).waitFor();
+  const overrides = page.getByRole('region', { name: 'Overrides of the configuration' });
+  await overrides.getByText('Sets 1 value.').waitFor();
+  await reader.look('one-device');
+  await reader.overflow('one-device');
+  await page.getByText('Other attributes and revision').click();
+  await page.getByLabel('App version', { exact: true }).fill('4.9.0');
+  await page.keyboard.press('Enter');
+  await overrides.getByText('App version is 4.9.0. Wanted: =4.10.0.').waitFor();
+  await values.getByRole('row', { name: 'Sampling › Spans › Default 1 % Default' }).waitFor();
+  await page.getByRole('button', { name: 'Not from the defaults' }).click();
+  await page.getByText('All values are defaults').waitFor();
+  await reader.look('one-device-other-version');
+}
+
 /** In this order, because later walks depend on earlier ones. */
 export const walks = [
   a_change_for_one_version_is_previewed_saved_and_seen_to_arrive,
   a_new_override_shows_what_is_active_for_its_devices,
   an_override_that_matches_no_install_is_warned_about,
+  the_configuration_of_one_device_is_shown_with_its_reasons,
 ];

@@ -33,3 +33,8 @@ export function comparing(filters: Filters, pair: { app?: string; latest: string
 export function sessionAddress(filters: Filters, sessionId: string, at?: string, span?: string): string {
   return addressOf(`/sessions/${encodeURIComponent(sessionId)}`, filters, { ...(at && { at }), ...(span && { span }) });
 }
+
+/** The parameters of the page Remote config that show the configuration of one install. */
+export function ofDevice(install: string): Record<string, string> {
+  return { tab: 'device', 'device.install_id': install };
+}
