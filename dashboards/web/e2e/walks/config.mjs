@@ -36,7 +36,7 @@ async function faults_are_shown_where_they_are(reader) {
   const base = page.getByLabel('Base document');
   await base.fill('{\n  "enabled": true,\n  "sampling": { "janks": 7 },\n');
   await page.getByRole('button', { name: 'Check' }).click();
-  await page.getByText('this is not JSON').waitFor();
+  await page.getByText('invalid JSON').waitFor();
   await base.fill('{\n  "enabled": true,\n  "sampling": {\n    "janks": 7\n  }\n}');
   await page.getByRole('button', { name: 'Override', exact: true }).click();
   await page.getByLabel('Id', { exact: true }).fill('Not a slug');
@@ -160,7 +160,7 @@ async function the_kill_switch_asks_first_and_then_works(reader, state) {
   await page.getByRole('button', { name: 'Kill switch' }).click();
   const act = page.getByRole('button', { name: 'Switch everything off' });
   check(await act.isDisabled(), 'the kill switch does not require the id of the project');
-  await page.getByText('Overrides stay as they are').waitFor();
+  await page.getByText('Overrides stay unchanged').waitFor();
   await page.getByLabel('Reason (shown in the history)').fill('Too much');
   await page.getByLabel(`Type ${PROJECT} to confirm`).fill(PROJECT);
   await reader.look('kill-switch');

@@ -119,7 +119,7 @@ async function a_new_override_shows_what_is_active_for_its_devices(reader) {
   await page.getByRole('link', { name: 'Sample rate' }).click();
   const rate = page.getByRole('region', { name: 'Sample rate of checkout' });
   await rate.getByText('50 % where override-1 applies').waitFor();
-  await rate.getByRole('button', { name: 'Change it for some devices' }).click();
+  await rate.getByRole('button', { name: 'Change the rate for some devices' }).click();
   const override = page.getByRole('region', { name: 'Override override-2' });
   check(
     (await override.getByLabel('App version', { exact: true }).inputValue()) === '=4.10.0',

@@ -89,6 +89,6 @@ export function jsonFault(text: string): { line: number; message: string } | nul
     let line = text.split('\n').length;
     if (named) line = Number(named[1]);
     else if (position) line = text.slice(0, Number(position[1])).split('\n').length;
-    return { line, message: `this is not JSON: ${message.replace(/ in JSON at position.*| \(line.*\)/, '')}` };
+    return { line, message: `invalid JSON: ${message.replace(/ in JSON at position.*| \(line.*\)/, '')}` };
   }
 }

@@ -16,14 +16,14 @@ export function isArriving(rollout: Rollout): boolean {
   return rollout.revision > 0 && (shareRunning(rollout) ?? 0) < DONE_SHARE;
 }
 
-/** When devices get a saved configuration, for all pages. A device that is switched off uploads nothing, so only a poll tells it. */
+/** When devices get a saved configuration, for all pages. A device that is switched off uploads nothing, so it gets the change only from a poll. */
 export function fetchedText(occasion: 'upload' | 'poll', withinS?: number): string {
   const when = occasion === 'upload' ? 'after its next upload' : 'with its next poll';
   const within = withinS === undefined ? '' : `, within ${format(withinS, 's')}`;
   return `A running app fetches its configuration ${when}${within}. Other apps fetch it when they start or come to the foreground.`;
 }
 
-/** When a running app will have reported the revision. The app learns of it from a receipt or a poll, and reports it with its next upload. */
+/** When a running app reports the revision. The app gets the revision after a receipt or a poll, and reports it with its next upload. */
 export function expectedText(rollout: Rollout): string {
   const upload = rollout.upload_interval_s;
   const learns = rollout.announced ? Math.min(upload, rollout.poll_interval_s) : rollout.poll_interval_s;
