@@ -5,6 +5,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::engine::UNJANK;
+use crate::otlp;
 use crate::server::{Server, spans};
 
 /// Runs `unjank dead-letter …` on the data of the test's server. Returns its output.
@@ -68,4 +69,42 @@ async fn dropped_rows_count_as_rejected() {
     let server = server_with_a_refused_batch().await;
     dead_letter(&server, &["drop", "--all"]);
     assert_eq!(server.query(OUTCOMES).await, "rejected\t2\nstored\t9");
+}
+
+/// Each session of a request has rows of its own in the log. ClickHouse refuses them together.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sessions_of_a_refused_request_wait_one_by_one_and_none_is_lost() {
+    let server = Server::start().await;
+    server.ready().await;
+    server
+        .query("ALTER TABLE spans ADD CONSTRAINT no_poison CHECK name != 'poison'")
+        .await;
+    let send = async |names: [&str; 3], first: u64| {
+        let spans = (first..).zip(names).map(|(id, name)| {
+            let mut span = otlp::span(name, id);
+            let session = format!("00000000-0000-4000-8000-{id:012}");
+            span["attributes"] = json!([otlp::text("session.id", &session)]);
+            span
+        });
+        let request = otlp::traces(&spans.collect::<Vec<_>>()).to_string();
+        let answer = otlp::post(&server, "traces", otlp::JSON, request.into_bytes()).await;
+        assert_eq!(answer.status(), 200);
+    };
+    tokio::join!(
+        send(["one", "poison", "two"], 1),
+        send(["three", "four", "five"], 4)
+    );
+    server.drained().await;
+    const NAMES: &str = "SELECT arrayStringConcat(arraySort(groupArray(name)), ' ') FROM spans";
+    assert_eq!(server.query(NAMES).await, "five four three");
+    assert_eq!(server.query(OUTCOMES).await, "dead_letter\t3\nstored\t3");
+    let list = dead_letter(&server, &["list"]);
+    assert_eq!(list.lines().count(), 4, "{list}");
+    server
+        .query("ALTER TABLE spans DROP CONSTRAINT no_poison")
+        .await;
+    dead_letter(&server, &["retry", "--all"]);
+    let all = "five four one poison three two";
+    assert_eq!(server.query(NAMES).await, all);
+    assert_eq!(server.query(OUTCOMES).await, "stored\t6");
 }
