@@ -59,7 +59,6 @@ fn values_of(label: &str, metrics: &[Metric]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::Metrics;
-    use super::*;
 
     #[test]
     fn metrics_without_a_value_are_described() {

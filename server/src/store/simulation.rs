@@ -3,7 +3,7 @@
 //! Spool, ingest log, writer, folds and dead letters are the production code. The disk, ClickHouse and the devices are models. Each seed runs
 //! on one thread with paused time, so a seed always replays the same history.
 //!
-//! `make test` runs 500 seeds, `make simulate SEEDS=1000000` runs more, and `make simulate SEED=7` prints the history of one.
+//! `make test` runs 2,000 seeds, `make simulate SEEDS=1000000` runs more, and `make simulate SEED=7` prints the history of one.
 
 #![expect(
     clippy::cast_possible_wrap,
@@ -201,7 +201,7 @@ fn env(name: &str) -> Option<u64> {
     Some(text.parse().expect("a number"))
 }
 
-/// Runs 500 seeds unless the environment variables `FROM`, `SEEDS` or `SEED` are set.
+/// Runs 2,000 seeds unless the environment variables `FROM`, `SEEDS` or `SEED` are set.
 #[test]
 fn seeds_hold() {
     if let Some(seed) = env("SEED") {
@@ -214,7 +214,10 @@ fn seeds_hold() {
         let outcome = run(*seed, &Fault::ALL, false, &Arc::new(Metrics::new()));
         assert!(outcome.wrong.is_empty(), "{}", explain(*seed).0);
     }
-    let (from, seeds) = (env("FROM").unwrap_or_default(), env("SEEDS").unwrap_or(500));
+    let (from, seeds) = (
+        env("FROM").unwrap_or_default(),
+        env("SEEDS").unwrap_or(2_000),
+    );
     let began = std::time::Instant::now();
     let (mut done, mut all) = (0, BTreeMap::new());
     for first in (from..from + seeds).step_by(STEP) {

@@ -4,6 +4,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub struct LogHold {
     folder: PathBuf,
     files: HeldLog,
-    _lock: File,
+    lock: File,
 }
 
 /// The files of a log that a backup copies.
@@ -78,12 +79,19 @@ impl LogHold {
         Ok(Some(Self {
             folder: folder.to_owned(),
             files: HeldLog::of(folder)?,
-            _lock: lock,
+            lock,
         }))
     }
 
-    /// Lists the files of the log. Returns `None` if the server had to delete records despite the hold.
+    /// Lists the files of the log. Returns `None` if the server had to delete records despite the hold. Fails if the folder was replaced: a log
+    /// from an older copy of the folder lacks records that the copied tables lack, too.
     pub fn files(&self) -> io::Result<Option<HeldLog>> {
+        let (held, there) = (self.lock.metadata()?, self.folder.join(FILE).metadata()?);
+        if (held.dev(), held.ino()) != (there.dev(), there.ino()) {
+            return Err(io::Error::other(
+                "the data folder was replaced during the backup: start the backup again",
+            ));
+        }
         let now = HeldLog::of(&self.folder)?;
         // The first segment may have been drained completely before the hold.
         let mut needed = self.files.segments.iter().skip(1);

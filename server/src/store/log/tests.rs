@@ -224,6 +224,20 @@ async fn a_backup_keeps_drained_records_until_it_ends() {
     assert_eq!(log.trimmed(), 3);
 }
 
+#[test]
+fn a_backup_fails_if_the_folder_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    std::fs::create_dir(&log).unwrap();
+    let hold = LogHold::take(&log).unwrap().unwrap();
+    std::fs::rename(&log, folder.path().join("away")).unwrap();
+    assert!(hold.files().is_err());
+    std::fs::create_dir(&log).unwrap();
+    std::fs::write(log.join("backup.lock"), "").unwrap();
+    let error = hold.files().unwrap_err();
+    assert!(error.to_string().contains("was replaced"), "{error}");
+}
+
 #[tokio::test]
 async fn a_log_that_is_half_full_deletes_records_and_the_backup_learns_of_it() {
     let folder = tempfile::tempdir().unwrap();

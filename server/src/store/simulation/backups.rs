@@ -46,6 +46,7 @@ pub(super) async fn run(world: Arc<World>) {
 }
 
 async fn make(world: &World) -> Option<BackupSet> {
+    let replaced = world.disk.replaced();
     let hint = world.disk.image().file(Path::new("/data/log/trimmed"));
     let letters = world.disk.image();
     let letters = letters.only(|path| path.starts_with("/data/dead-letter"));
@@ -68,6 +69,10 @@ async fn make(world: &World) -> Option<BackupSet> {
     }
     // A restart of ClickHouse ends its copies.
     if world.store.tables().starts != starts {
+        return None;
+    }
+    // The backup notices that its lock is in another folder.
+    if world.disk.replaced() != replaced {
         return None;
     }
     let acknowledged = {

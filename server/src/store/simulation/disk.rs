@@ -40,6 +40,8 @@ struct State {
     failing: u64,
     is_full: bool,
     inodes: Vec<Inode>,
+    /// How often the folder of the log was replaced.
+    replaced: u64,
     names: BTreeMap<PathBuf, usize>,
     durable_names: BTreeMap<PathBuf, usize>,
     /// Unsynced changes of names, in order.
@@ -87,6 +89,7 @@ impl SimulatedDisk {
                 has_ended: false,
                 failing: 0,
                 is_full: false,
+                replaced: 0,
                 inodes: Vec::new(),
                 names: BTreeMap::new(),
                 durable_names: BTreeMap::new(),
@@ -189,9 +192,14 @@ impl SimulatedDisk {
         }
     }
 
+    pub(super) fn replaced(&self) -> u64 {
+        self.state().replaced
+    }
+
     /// Replaces the files that `is_meant` selects with the files of the image.
     pub(super) fn restore(&self, image: Option<&Image>, is_meant: impl Fn(&Path) -> bool) {
         let mut state = self.state();
+        state.replaced += u64::from(is_meant(Path::new("/data/log/backup.lock")));
         state.names.retain(|path, _| !is_meant(path));
         let files = image.into_iter().flat_map(|image| &image.files);
         for (path, bytes) in files.filter(|(path, _)| is_meant(path)) {
