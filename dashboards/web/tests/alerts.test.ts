@@ -295,7 +295,7 @@ describe('mutes', () => {
   it('are listed with a preview, which ignores them', () => {
     const preview = { muted_evaluations: 3, evaluations: 10 };
     const notes = muteNotes([mute({ ends_at: 4e15 })], preview);
-    expect(notes[0]).toContain('in 3 of 10 evaluations');
+    expect(notes[0]).toContain('covered 3 of 10 evaluations');
     expect(notes[1]).toContain('every rule of the project): load test. The preview ignores this mute.');
     expect(muteNotes([], { ...preview, muted_evaluations: 0 })).toEqual([]);
   });

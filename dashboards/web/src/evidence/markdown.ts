@@ -26,7 +26,7 @@ export function markdown(evidence: Evidence, origin: string): string {
   const known = facts.filter(([, value]) => value);
   const blocks = [
     `## ${escaped(title)}`,
-    ...about.filter(Boolean).map(paragraph),
+    ...about.filter(Boolean).map((line) => paragraph(line)),
     known.map(([label, value]) => `- **${escaped(label)}:** ${escaped(value!)}`).join('\n'),
     table && table.rows.length > 0 ? tableOf(table) : '',
     stack && stack.lines.length > 0 ? `**${escaped(stack.title)}**\n\n${codeBlock(stack.lines)}` : '',
