@@ -208,7 +208,6 @@ async fn open(
     clock: Clock,
     back: &Tasks,
 ) -> anyhow::Result<App> {
-    let data_dir = &shared.data_dir;
     let connections = open_files::connections(settings.max_connections);
     let connections = usize::try_from(connections).unwrap_or(usize::MAX);
     let secret = Arc::new(instance_secret(shared)?);
@@ -226,7 +225,7 @@ async fn open(
     let (control, access) = open_control(shared, settings, inputs, back).await?;
     let metrics = Metrics::new();
     let log_settings = LogSettings {
-        dir: data_dir.join("log"),
+        dir: shared.data_dir.join("log"),
         max_bytes: settings.log_max_bytes,
         max_record_bytes: record_limit(settings),
         min_free_bytes: settings.min_free_bytes,
@@ -273,7 +272,7 @@ async fn open(
         audit: Arc::new(AuditBoard::default()),
         intake: Arc::new(intake),
         log,
-        last_backup: LastBackup::of(data_dir),
+        last_backup: LastBackup::of(&shared.data_dir),
         releases: crate::query::Releases::new(clickhouse.clone(), versions.clone()),
         versions,
         clickhouse,

@@ -82,10 +82,8 @@ async fn the_answer_is_what_the_device_gets() {
             let kill = "/api/v1/projects/default/config/kill";
             let reason = Some(json!({"note": "too much"}));
             server.call(&editor, Method::POST, kill, reason).await;
-            wait::until("the kill switch is served", async || {
-                polled(&server, &json!({})).await.0["revision"] == 2
-            })
-            .await;
+            let served = async || polled(&server, &json!({})).await.0["revision"] == 2;
+            wait::until("the kill switch is served", served).await;
         }
         for device in &devices {
             let (document, etag) = polled(&server, device).await;

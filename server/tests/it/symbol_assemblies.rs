@@ -103,7 +103,7 @@ async fn a_server_killed_during_assembly_continues_after_its_restart() {
     send_chunks(&killed, &token, &file).await;
     let asked = async {
         assemble(&killed, &token, &file).await;
-        std::future::pending().await
+        std::future::pending::<()>().await;
     };
     let _parser = tokio::select! {
         parser = Parser::stop(&killed) => parser,

@@ -78,7 +78,7 @@ async function only_the_last_link_works(reader, { links }) {
   const answer = await fetch(new URL(`/api/v1/projects/${PROJECT}/keys`, page.url()), { headers });
   check(answer.ok, `the token does not work: ${answer.status}`);
   await page.reload();
-  await row.getByText('ends in 90 days').waitFor();
+  await row.getByText('expires in 90 days').waitFor();
   check(!(await row.textContent()).includes('–'), 'the token is shown as never used');
   check(
     (await page.getByRole('button', { name: 'Whole installation' }).count()) === 0,
@@ -186,7 +186,7 @@ async function a_person_is_disabled_and_enabled_and_tokens_are_taken_over(reader
   await page.waitForURL(/of=installation/);
   const token = page.getByRole('row', { name: TOKEN });
   await token.getByText(ADMIN.email).waitFor();
-  await token.getByText('ends in 90 days').waitFor();
+  await token.getByText('expires in 90 days').waitFor();
   await reader.look('tokens-installation');
   await token.getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('button', { name: 'Revoke permanently' }).click();

@@ -59,18 +59,10 @@ impl<D: Destination> Writer<D> {
         let Some(first) = record.first() else {
             return Ok(0);
         };
-        if let [sent] = record {
-            if let Some(item) = self.dead_letters.find(&sent.item_id(range))? {
-                // ClickHouse rejected these rows before. Only an operator retries them.
-                if !sent.was_counted {
-                    tally.move_to_dead_letter(&item);
-                }
-                return Ok(0);
-            }
-            if (self.in_doubt || sent.again.is_some()) && !sent.was_counted {
-                let retried = sent.retry_number(range);
-                self.count_retried(sent, retried, tally).await?;
-            }
+        if let [sent] = record
+            && self.is_dead_letter(range, sent, tally).await?
+        {
+            return Ok(0);
         }
         let number = first.number(range);
         // The rows may be stored already: by the range's block, or by a retry of their dead letter.
@@ -95,14 +87,8 @@ impl<D: Destination> Writer<D> {
             Err(Failure::Content(error)) => {
                 let mut rows = 0;
                 for sent in record {
-                    let parcel = Parcel {
-                        frames: &[sent.frame],
-                        ..parcel
-                    };
                     let missing = self.missing(&parcel, sent).await?;
-                    if missing > 0 {
-                        self.keep_refused(range, sent, missing, &error, tally)?;
-                    }
+                    self.keep_refused(range, sent, missing, &error, tally)?;
                     rows += (sent.frame.rows - missing) as u64;
                 }
                 Ok(rows)
@@ -111,8 +97,34 @@ impl<D: Destination> Writer<D> {
         }
     }
 
-    /// Returns how many rows of a frame are not stored, after ClickHouse rejected the frame.
+    /// Whether ClickHouse rejected the frame before. Only an operator retries it. Counts its rows, also if they were retried.
+    async fn is_dead_letter(
+        &self,
+        range: &Range,
+        sent: &Sent<'_>,
+        tally: &mut Tally,
+    ) -> Result<bool, Failure> {
+        let item = self.dead_letters.find(&sent.item_id(range))?;
+        if sent.was_counted {
+            return Ok(item.is_some());
+        }
+        match &item {
+            Some(item) => tally.move_to_dead_letter(item),
+            None if self.in_doubt || sent.again.is_some() => {
+                let retried = sent.retry_number(range);
+                self.count_retried(sent, retried, tally).await?;
+            }
+            None => {}
+        }
+        Ok(item.is_some())
+    }
+
+    /// Returns how many rows of a frame are not stored, after ClickHouse rejected its parcel.
     async fn missing(&self, parcel: &Parcel<'_>, sent: &Sent<'_>) -> Result<usize, Failure> {
+        let parcel = Parcel {
+            frames: &[sent.frame],
+            ..*parcel
+        };
         let Some(table) = RawTable::named(sent.frame.table) else {
             return Ok(sent.frame.rows);
         };
@@ -124,6 +136,7 @@ impl<D: Destination> Writer<D> {
         }
     }
 
+    /// Keeps the missing rows of a frame as a dead letter.
     pub(super) fn keep_refused(
         &self,
         range: &Range,
@@ -132,6 +145,9 @@ impl<D: Destination> Writer<D> {
         error: &str,
         tally: &mut Tally,
     ) -> Result<(), Failure> {
+        if rows == 0 {
+            return Ok(());
+        }
         let (table, project, id) = (sent.frame.table, sent.project, sent.item_id(range));
         tracing::error!(
             table,

@@ -166,7 +166,11 @@ impl Batch {
             });
         }
         // Some requests have the events of two sessions, in a frame each.
-        let sessions = 1 + (self.id.as_u128() % 3 == 0) as usize;
+        let sessions = if self.id.as_u128().is_multiple_of(3) {
+            2
+        } else {
+            1
+        };
         for (table, events) in &tables {
             for events in events.chunks(events.len().div_ceil(sessions).max(1)) {
                 record.frame(self.frame(table, events, is_newer));
