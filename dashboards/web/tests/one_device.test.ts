@@ -108,7 +108,7 @@ describe('the reason of an override', () => {
     expect(because({ ...part, device: null })).toBe('App version is unknown. Wanted: >=4.12.');
     const models = { ...part, condition: 'os_name' as const, device: 'android', wanted: ['android', 'ios'] };
     expect(because({ ...models, negated: true })).toBe('OS is android. Wanted: not android or ios.');
-    expect(because({ ...models, left_out: 1200 })).toContain('android, ios or one of 1,200 more');
+    expect(because({ ...models, left_out: 1200 })).toContain('android, ios or 1,200 more');
     expect(overrideText({ ...override, unmet: [part], unmet_parts: 3 })).toContain('2 more conditions are not met.');
   });
 

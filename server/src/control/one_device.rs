@@ -91,6 +91,11 @@ async fn written(control: &Control, project: &str, revision: i64) -> Result<Valu
     read(&control.document(kind, project, revision).await?)
 }
 
+/// Whether a stored text is the one that the device sent: not scrubbed, renamed or cut.
+fn is_as_sent(stored: &str) -> bool {
+    !stored.contains(['[', ']', '…']) && stored != "(other)"
+}
+
 /// Fills the attributes that are missing with those that an install last reported. Returns `None` if it sent no batch in the last 7 days.
 pub async fn fill(
     clickhouse: &ClickHouse,
@@ -124,7 +129,7 @@ pub async fn fill(
         ("user_id", &mut attributes.user_id, seen.user_id),
     ];
     for (name, given, reported) in texts {
-        if given.is_none() && !reported.is_empty() {
+        if given.is_none() && !reported.is_empty() && is_as_sent(&reported) {
             *given = Some(reported);
             filled.push(name.to_owned());
         }

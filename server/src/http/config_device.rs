@@ -26,7 +26,7 @@ use crate::remote_config::{Attributes, Configuration, ExplainedKey, ExplainedOve
 #[serde(deny_unknown_fields)]
 pub(super) struct DeviceQuestion {
     /// The attributes of the device, as in `GET /v1/config`. If the install sent a batch in the last 7 days, missing attributes are those that
-    /// it last reported, except the network. An empty text means that the attribute is unknown.
+    /// it last reported, except the network. An empty text means that the attribute is unknown; leave out an unknown `build`.
     #[serde(default, deserialize_with = "known_only")]
     attributes: Attributes,
     /// A saved revision; 0: the defaults. If it is missing, the configuration is the one that devices get now.

@@ -21,7 +21,7 @@ pub enum Condition {
     /// The app is one of these. Matched exactly.
     AppId(Vec<String>),
     /// A version requirement: `">=4.12, <5"`. Comparators are joined by commas and must all hold. Each is `=`, `>`,
-    /// `>=`, `<`, `<=`, `~` or `^` followed by a version of one to four numbers; or `4.*`; or `*` for any version.
+    /// `>=`, `<`, `<=`, `~` or `^` followed by a version of one to eight numbers; or `4.*`; or `*` for any version.
     ///
     /// Only the numbers written in the requirement are compared: `=4.12` holds for 4.12.3, and `>4.12` starts at 4.13.
     /// `~4.12.1` means at least 4.12.1 within 4.12; `^4.12` means at least 4.12 within 4. A pre-release counts as its
@@ -48,7 +48,7 @@ pub enum Condition {
     SdkVersion(String),
     /// The user is one of these. Matched exactly, in the form the app sends.
     UserId(Vec<String>),
-    /// The install is one of these. Matched exactly.
+    /// The install is one of these. Case-insensitive.
     InstallId(Vec<String>),
     /// A percentage of all installs.
     Percentage(Percentage),
@@ -95,8 +95,6 @@ pub struct BuildRange {
 }
 
 /// A percentage of all installs. Raising the percentage keeps every install that was already selected.
-///
-/// [`super::bucket`] defines the rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Percentage {

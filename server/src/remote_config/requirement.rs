@@ -32,7 +32,9 @@ enum Operator {
 impl Requirement {
     /// Parses a requirement.
     ///
-    /// # Errors If the text is not a requirement. The error explains how to write one.
+    /// # Errors
+    ///
+    /// If the text is not a requirement. The error explains how to write one.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let comparators: Result<Vec<_>, _> = text.split(',').map(comparator).collect();
         comparators.map(|list| Self(list.into()))
@@ -63,7 +65,7 @@ fn comparator(text: &str) -> Result<Comparator, String> {
     let Some(version) = Version::parse(rest).filter(|version| !wildcard || version.pre.is_none())
     else {
         return Err(format!(
-            "`{text}` is not an operator and a version of one to four numbers, such as `>=4.12` or `<5.0.0-beta.1`"
+            "`{text}` is not an operator and a version of one to eight numbers, such as `>=4.12` or `<5.0.0-beta.1`"
         ));
     };
     let operator = match sign {

@@ -1,7 +1,7 @@
 //! Rows that ClickHouse rejects because of their content. They are kept on disk with the error until an operator decides.
 //!
-//! Each item is a file: a line of JSON, then the frame. The file name consists of the record's number and the table, so a replay after a crash
-//! overwrites the item instead of adding a second one.
+//! Each item is a file: a line of JSON, then the frame. The file name consists of the number of the record, the table and the index of the frame, so
+//! a replay after a crash overwrites the item instead of adding a second one.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -28,8 +28,7 @@ const ASKED_AT_ONCE: usize = 1_000;
 struct Sent<'r> {
     seq: u64,
     frame: Frame<'r>,
-    /// The place of the frame among those that the record has of its table, counted from 0. A request of OpenTelemetry has one for each resource
-    /// and session.
+    /// The index of the frame among the record's frames of the same table. A request of OpenTelemetry has one for each resource and session.
     place: usize,
     project: &'r str,
     received_at: UnixTime,

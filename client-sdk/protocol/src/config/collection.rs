@@ -28,9 +28,9 @@ settings! {
 settings! {
     /// The rules for the stalls of some pages, or of a phase of the run.
     JankOverride {
-        /// A glob that matches the whole name of the page: `*` matches any characters, `?` one character. Empty: every page.
+        /// A glob that matches the whole name of the page: `*` matches any characters, `?` one character. Without it: every page.
         page: String = String::new(),
-        /// `start` for messages that begin in the first `start_ms` of a run, `later` for those after. Empty: both. A device ignores an
+        /// `start` for messages that begin in the first `start_ms` of a run, `later` for those after. Without it: both. A device ignores an
         /// entry with a phase that it does not know.
         phase: String = String::new(),
         /// The rules, of which one must match, with the ranges of `jank.strategies`. Without rules, only ANRs are reported.

@@ -151,7 +151,10 @@ function overriddenText({ overridden, overridden_keys: all }: Override): string 
 }
 
 function unmetText({ unmet, unmet_parts: all }: Override): string {
-  const more = all > unmet.length ? [`${grouped(all - unmet.length)} more conditions are not met.`] : [];
+  const more =
+    all > unmet.length
+      ? [`${grouped(all - unmet.length)} more ${all - unmet.length === 1 ? 'condition is' : 'conditions are'} not met.`]
+      : [];
   return [...unmet.map(partText), ...more].join(' ') || 'The device does not meet its condition.';
 }
 
@@ -159,7 +162,7 @@ function unmetText({ unmet, unmet_parts: all }: Override): string {
 function partText({ condition, negated, device, wanted, left_out, percentage }: Part): string {
   if (percentage) return percentageText(percentage, negated);
   const label = fieldOf(condition)?.label ?? condition;
-  const list = left_out > 0 ? `${wanted.join(', ')} or one of ${grouped(left_out)} more` : wanted.join(' or ');
+  const list = left_out > 0 ? `${wanted.join(', ')} or ${grouped(left_out)} more` : wanted.join(' or ');
   return `${label} is ${device ?? 'unknown'}. Wanted: ${negated ? 'not ' : ''}${list}.`;
 }
 

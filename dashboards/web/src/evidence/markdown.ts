@@ -80,9 +80,11 @@ function commentsOf(comments: NonNullable<Evidence['comments']>): string {
     const lines = text.split(/[\n\r\u2028\u2029]+/).map((line) => paragraph(line, LONGEST_COMMENT));
     return [`**${escaped(about)}**`, ...lines.filter(Boolean)].map((line) => `> ${line}`).join('\n>\n');
   });
-  return ['**Comments**', ...(earlier > 0 ? [`${earlier} earlier comments are left out.`] : []), ...quotes].join(
-    '\n\n',
-  );
+  return [
+    '**Comments**',
+    ...(earlier > 0 ? [`${earlier} earlier ${earlier === 1 ? 'comment is' : 'comments are'} left out.`] : []),
+    ...quotes,
+  ].join('\n\n');
 }
 
 function tableOf({ head, rows }: { head: string[]; rows: string[][] }): string {

@@ -45,7 +45,7 @@ pub(in crate::alerts) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidenc
     }
 }
 
-/// Summarizes a verdict in one sentence, such as `p95 of checkout rose from 684 ms in 4.11.0 to 1.88 s in 4.12.0 (+175 %)`.
+/// Summarizes a verdict in one sentence, such as `p95 of checkout rose from 684 ms in 4.11.0 to 1.88 s in 4.12.0 (+180 %)`.
 pub(in crate::alerts) fn summary(rule: &Rule, verdict: &Verdict) -> String {
     let unit = unit(&rule.metric, &verdict.group);
     let (numbers, sides) = (&verdict.numbers, &verdict.sides);
@@ -78,15 +78,30 @@ pub(in crate::alerts) fn summary(rule: &Rule, verdict: &Verdict) -> String {
             let like_devices = numbers
                 .standardised
                 .filter(|like| differs(*like, part))
-                .map(|like| format!("; between like devices {:+.0} %", like * 100.0))
+                .map(|like| format!("; between like devices {}", percent(like)))
                 .unwrap_or_default();
-            let percent = part * 100.0;
+            let change = percent(part);
             format!(
-                "{watched} {verb} from {base} {before} to {value}{now} ({percent:+.0} %{like_devices})"
+                "{watched} {verb} from {base} {before} to {value}{now} ({change}{like_devices})"
             )
         }
     };
     capitalized(text)
+}
+
+/// Returns a change with its sign and two digits, like the screens: `+190 %`, `-3.1 %`.
+fn percent(part: f64) -> String {
+    let percent = part * 100.0;
+    let size = percent.abs().max(0.01).log10().floor();
+    let step = 10_f64.powf(size - 1.0);
+    let decimals = if size >= 1.0 {
+        0
+    } else if size >= 0.0 {
+        1
+    } else {
+        2
+    };
+    format!("{:+.decimals$} %", (percent / step).round() * step)
 }
 
 /// Whether the mix of devices hides or causes much of a change.
@@ -265,4 +280,18 @@ fn question(project: &str, rule: &Rule, verdict: &Verdict) -> String {
         metric.signal,
         query.finish()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_have_two_digits_like_on_the_screens() {
+        let shown = [1.86, 0.144, -0.0311, 0.0054, 12.34, 0.0].map(percent);
+        assert_eq!(
+            shown,
+            ["+190 %", "+14 %", "-3.1 %", "+0.54 %", "+1200 %", "+0.00 %"]
+        );
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! A hold is a lock on a file in the log's folder. The system releases the lock when the process of the backup ends or is killed.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -86,8 +86,10 @@ impl LogHold {
     /// Lists the files of the log. Returns `None` if the server had to delete records despite the hold. Fails if the folder was replaced: a log
     /// from an older copy of the folder lacks records that the copied tables lack, too.
     pub fn files(&self) -> io::Result<Option<HeldLog>> {
-        let (held, there) = (self.lock.metadata()?, self.folder.join(FILE).metadata()?);
-        if (held.dev(), held.ino()) != (there.dev(), there.ino()) {
+        let held = self.lock.metadata()?;
+        let there = self.folder.join(FILE).metadata();
+        let is_same = |there: Metadata| (held.dev(), held.ino()) == (there.dev(), there.ino());
+        if !there.is_ok_and(is_same) {
             return Err(io::Error::other(
                 "the data folder was replaced during the backup: start the backup again",
             ));

@@ -147,7 +147,7 @@ impl<D: Destination> Writer<D> {
         Ok(rows)
     }
 
-    /// Sends rows whose fold is already rolled up. They had been dead letters, and the folder has lost them since.
+    /// Sends rows whose fold is already rolled up. They had been dead letters that the folder has lost since, or other frames of their record are dead letters.
     async fn send_late(
         &mut self,
         range: &Range,

@@ -1,13 +1,16 @@
 //! Sends records one by one, after ClickHouse rejected their block because of its content. Rejected rows become dead letters.
 
+use std::collections::BTreeSet;
+
 use super::super::clickhouse::Failure;
 use super::super::dead_letter::DeadLetter;
 use super::super::delivery::Parcel;
 use super::super::destination::Destination;
 use super::super::ledger::Range;
+use super::super::native::Frame;
 use super::super::number::Number;
 use super::super::old_fault::{OldFault, is_back};
-use super::super::raw::RawTable;
+use super::super::raw::{Day, RawTable};
 use super::super::tally::Tally;
 use super::super::writer::Writer;
 use super::Sent;
@@ -20,13 +23,30 @@ impl<D: Destination> Writer<D> {
         record: &[Sent<'_>],
         tally: &mut Tally,
     ) -> Result<u64, Failure> {
-        if record.len() > 1 && self.was_refused(range, record).await? {
-            // Some frames are dead letters or were retried, each under a number of its own. The others follow in the same way, because the number of
-            // the record is the proof of all its frames.
-            self.send_all_late(range, record, tally).await
-        } else {
-            self.send_frames(range, record, tally).await
+        if record.len() < 2 || !self.was_refused(range, record).await? {
+            return self.send_frames(range, record, tally).await;
         }
+        // Some frames are dead letters or were retried, each under a number of its own.
+        let table = record
+            .first()
+            .and_then(|one| RawTable::named(one.frame.table));
+        if table.is_some_and(|table| table.name != "batches") {
+            // The others follow in the same way, because the number of the record is the proof of all its frames.
+            return self.send_all_late(range, record, tally).await;
+        }
+        // These tables have no proof. A row of `batches` keeps the number of its range, which identifies the owner of the batch.
+        let mut others = Vec::new();
+        for sent in record {
+            let number = [sent.retry_number(range)];
+            let retried = match table {
+                Some(table) => self.destination.periods_of(table, &number).await?,
+                None => BTreeSet::new(),
+            };
+            if retried.is_empty() && self.dead_letters.find(&sent.item_id(range))?.is_none() {
+                others.push(*sent);
+            }
+        }
+        self.send_frames(range, &others, tally).await
     }
 
     /// Whether a frame is a dead letter or was one.
@@ -65,9 +85,11 @@ impl<D: Destination> Writer<D> {
             return Ok(0);
         }
         let number = first.number(range);
-        // The rows may be stored already: by the range's block, or by a retry of their dead letter.
+        // The rows may be stored already: by the range's block, or by a retry of their dead letter. A frame beside others was never retried.
         let mut earlier = vec![number.range()];
-        earlier.extend(record.iter().map(|sent| sent.retry_number(range)));
+        if let [sent] = record {
+            earlier.push(sent.retry_number(range));
+        }
         let frames: Vec<_> = record.iter().map(|sent| sent.frame).collect();
         let parcel = Parcel {
             frames: &frames,
@@ -85,15 +107,31 @@ impl<D: Destination> Writer<D> {
         match delivered {
             Ok(()) => Ok(frames.iter().map(|frame| frame.rows as u64).sum()),
             Err(Failure::Content(error)) => {
+                // Asked once, before the first dead letter exists that an operator can retry.
+                let stored = self.stored_periods(&parcel).await?;
                 let mut rows = 0;
                 for sent in record {
-                    let missing = self.missing(&parcel, sent).await?;
+                    let missing = missing_rows(sent.frame, &stored);
                     self.keep_refused(range, sent, missing, &error, tally)?;
                     rows += (sent.frame.rows - missing) as u64;
                 }
                 Ok(rows)
             }
             Err(later) => Err(later),
+        }
+    }
+
+    /// Returns the periods in which the rows of a rejected parcel are stored.
+    async fn stored_periods(&self, parcel: &Parcel<'_>) -> Result<BTreeSet<Day>, Failure> {
+        let first = parcel.frames.first();
+        let Some(table) = first.and_then(|frame| RawTable::named(frame.table)) else {
+            return Ok(BTreeSet::new());
+        };
+        let numbers = [parcel.earlier, &[parcel.number]].concat();
+        match self.destination.periods_of(table, &numbers).await {
+            Err(Failure::Content(_)) => Ok(BTreeSet::new()),
+            // Rows that may be stored must not become a dead letter.
+            stored => stored,
         }
     }
 
@@ -117,23 +155,6 @@ impl<D: Destination> Writer<D> {
             None => {}
         }
         Ok(item.is_some())
-    }
-
-    /// Returns how many rows of a frame are not stored, after ClickHouse rejected its parcel.
-    async fn missing(&self, parcel: &Parcel<'_>, sent: &Sent<'_>) -> Result<usize, Failure> {
-        let parcel = Parcel {
-            frames: &[sent.frame],
-            ..*parcel
-        };
-        let Some(table) = RawTable::named(sent.frame.table) else {
-            return Ok(sent.frame.rows);
-        };
-        match parcel.missing(&self.destination, table).await {
-            Ok(missing) => Ok(missing.into_values().sum()),
-            Err(Failure::Content(_)) => Ok(sent.frame.rows),
-            // Rows that may be stored must not become a dead letter.
-            Err(later) => Err(later),
-        }
     }
 
     /// Keeps the missing rows of a frame as a dead letter.
@@ -173,5 +194,17 @@ impl<D: Destination> Writer<D> {
             tally.move_to_dead_letter(&item);
         }
         Ok(())
+    }
+}
+
+/// Returns the number of rows of a frame that are not stored.
+fn missing_rows(frame: Frame<'_>, stored: &BTreeSet<Day>) -> usize {
+    let periods = RawTable::named(frame.table).map(|table| table.periods(&[frame]));
+    match periods {
+        Some(Ok(periods)) => {
+            let missing = periods.into_iter().filter(|(day, _)| !stored.contains(day));
+            missing.map(|(_, rows)| rows).sum()
+        }
+        _ => frame.rows,
     }
 }
