@@ -53,7 +53,7 @@ walks: test-build
 replay-built: test-build
 	@$(STAGE) replay $(BUILT)/unjank-loadtest replay --server-bin $(BUILT)/unjank --dir "$(REPLAY)" --verify
 
-## test-other-days: run the Rust tests and the walks as if it were 9, 40 or 400 days later, a 29th of February, or a minute before a new year; needs
+## test-other-days: run all tests and the walks as if it were 9, 40 or 400 days later, a 29th of February, or a minute before a new year; needs
 ## faketime. DAY="+40d" for one of them
 .PHONY: test-other-days
 test-other-days: setup test-build

@@ -1,5 +1,4 @@
-//! Builds again when what is embedded changes, which the compiler does not watch: migrations, of which `sqlx::migrate!` embeds whole
-//! folders, and the web interface.
+//! Builds again when the embedded web interface changes, which the compiler does not watch.
 
 use std::path::Path;
 
@@ -10,8 +9,6 @@ fn main() {
     if std::env::var_os("CARGO_CFG_TARGET_OS").is_some_and(|os| os == "linux") {
         println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol=write");
     }
-    println!("cargo::rerun-if-changed=../migrations/postgres");
-    println!("cargo::rerun-if-changed=../migrations/sqlite");
     // Without a built interface, watch the folder around it, so that a later build of the interface is noticed.
     let built = format!("{WEB}/dist");
     let watched = if Path::new(&built).exists() {

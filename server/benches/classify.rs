@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Bencher, Criterion, criterion_group, criterion_main};
 use unjank_protocol::Frame;
-use unjank_server::stacks::{Rules, parse_text, stack_hash};
+use unjank_stacks::{Rules, parse_text, stack_hash};
 
 const RULES: usize = 507;
 const FRAMES: usize = 64;

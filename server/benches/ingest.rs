@@ -13,13 +13,13 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterio
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message;
 use serde_json::{Value, json};
+use unjank_foundation::clock::UnixTime;
 use unjank_protocol::{Batch, Limits};
-use unjank_server::clock::UnixTime;
 use unjank_server::ingest::{self, Context, Device};
 use unjank_server::otlp::{self, Form, Kind};
 use unjank_server::recent::{RecentNames, RecentStacks};
-use unjank_server::stacks::RuleSet;
-use unjank_server::store::bench_join;
+use unjank_server::records::bench_join;
+use unjank_stacks::RuleSet;
 
 const SPANS: u64 = 200;
 const NOW: UnixTime = UnixTime::from_micros(1_800_000_000_000_000);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};
-use unjank_server::clock::UnixTime;
-use unjank_server::remote_config::{Compiled, Configuration, Device};
+use unjank_foundation::clock::UnixTime;
+use unjank_remote_config::{Compiled, Configuration, Device};
 
 const OVERRIDES: usize = 200;
 

@@ -3,24 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use unjank_database::Control;
+use unjank_foundation::clock::Clock;
+use unjank_foundation::shares::Shares;
+use unjank_foundation::task::Failure;
+use unjank_stacks::RuleSet;
+
+use crate::access::logins::Logins;
+use crate::access::{Access, InstanceSecret, Throttle};
 use crate::alerts::notify::Notifier;
 use crate::auditor::AuditBoard;
-use crate::clock::Clock;
-use crate::control::people::Logins;
-use crate::control::{Access, InstanceSecret, Throttle};
 use crate::history::{DryRuns, ProgressBoard};
 use crate::intake::Intake;
 use crate::metrics::Metrics;
 use crate::openid_connect::OpenIdConnect;
-use crate::proxies::TrustedProxies;
 use crate::query::{KnownVersions, Releases};
 use crate::readiness::Readiness;
-use crate::shares::Shares;
-use crate::stacks::RuleSet;
-use crate::store::control::Control;
 use crate::store::{ClickHouse, IngestLog, LastBackup, Retention};
 use crate::symbols::Assemblies;
-use crate::task::Failure;
+use crate::trusted_proxies::TrustedProxies;
 use crate::web_origins::WebOrigins;
 
 /// The shared state of one server.

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
+use unjank_foundation::clock::Clock;
 
-use crate::clock::Clock;
 use crate::metrics::BooksMetrics;
 use crate::store::{Book, ClickHouse, Difference, Failure, Kept, PAGES, Page, Period};
 

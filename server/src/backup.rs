@@ -13,14 +13,21 @@
 //! The server keeps running. The backup holds the log, copies the tables, and then copies the log. So each acknowledged event is in the
 //! tables, in the log, or in both. The ledger is not part of a set. Without a ledger, the writer checks every record of the log against the stored rows, as
 //! `docs/decisions/0002-exactly-once.md` describes.
+//!
+//! A set in a bucket is made in a folder first and then uploaded, and downloaded before it is restored. So there is one way to make a set,
+//! and one to restore it.
 
+mod bucket;
 mod files;
 mod make;
+mod place;
 mod postgres;
 mod restore;
 mod set;
 
+pub use self::bucket::BackupBucket;
 pub use self::make::{BackupPlan, ControlAt, make};
+pub use self::place::Place;
 pub use self::restore::{RestoreInto, RestorePlan, is_unfinished, restore};
 pub use self::set::{BackupSet, ClickHouseAt};
 

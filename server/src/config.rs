@@ -2,6 +2,7 @@
 //!
 //! Precedence: flag, environment, file, default. The doc comments are the `--help` texts and the reference.
 
+mod bucket;
 mod engine;
 mod notifications;
 mod oidc;
@@ -17,6 +18,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, Parser};
 use unjank_protocol::Timestamp;
 
+pub use self::bucket::bucket_options;
 pub use self::engine::{AllowedSource, Engine, engine_passwords};
 pub use self::notifications::Notifications;
 pub use self::oidc::Oidc;
@@ -24,9 +26,10 @@ pub use self::retention::Keep;
 pub use self::symbols::Symbols;
 pub use self::web::Web;
 
-use crate::clock::{Clock, UnixTime};
-use crate::control::IngestKeys;
-use crate::secret::Secret;
+use unjank_foundation::clock::{Clock, UnixTime};
+use unjank_foundation::secret::Secret;
+
+use crate::access::IngestKeys;
 
 const DATA_DIR: &str = "data";
 const DEMO_DATA_DIR: &str = "demo-data";

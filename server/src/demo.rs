@@ -31,9 +31,10 @@ pub use self::admin::{EMAIL, make_admin};
 pub use self::plan::{DemoFile, Plan};
 pub use self::rollout::follow_rollouts;
 
+use unjank_foundation::clock::{Clock, UnixTime};
+
 use self::intake::Source;
 use crate::app::App;
-use crate::clock::{Clock, UnixTime};
 
 /// Project of the demo's data.
 pub const PROJECT: &str = "shop";

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
+use unjank_database::{ControlError, Erasure, ErasureKind};
 use uuid::Uuid;
 
 use self::pass::Pass;
 use self::returned::Returned;
+use crate::access::Lease;
 use crate::app::App;
-use crate::control::Lease;
-use crate::store::control::{ControlError, Erasure, ErasureKind};
 use crate::store::{DeadLetterError, DeadLetters, ErasureScope, Failure, Subject};
 use crate::symbols::StoreError;
 

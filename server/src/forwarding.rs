@@ -13,12 +13,13 @@ use tokio::sync::Mutex;
 use tokio::task::{JoinError, JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use unjank_foundation::clock::{Clock, UnixTime};
+use unjank_foundation::forward_document::Compression;
 use uuid::Uuid;
 
+use crate::access::Access;
 use crate::alerts::notify::{BackOff, Outbound, Outcome, quoted, respond, start_of, unsuccessful};
-use crate::clock::{Clock, UnixTime};
-use crate::control::Access;
-use crate::forward::{Compression, ForwardQueue, Result, Work, accepted_in_part, status_message};
+use crate::forward::{ForwardQueue, Result, Work, accepted_in_part, status_message};
 use crate::symbols::Symbolicator;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);

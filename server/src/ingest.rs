@@ -4,9 +4,9 @@
 //! One file per signal has its checks and its columns.
 
 mod app_start;
-mod check;
 mod decode;
 mod envelope;
+mod event_checks;
 mod frame_window;
 mod functions;
 mod jank;
@@ -31,22 +31,23 @@ use unjank_protocol::{
 };
 use uuid::Uuid;
 
-pub use self::check::Reject;
 pub use self::readable::Body;
 pub use self::scrubbing::{Scrubbing, ScrubbingDocument, ScrubbingError, ScrubbingRule};
 pub use self::tally::{SignalTally, Tally};
+pub use crate::ingest::event_checks::Reject;
 
-use self::check::{Checks, Event};
+use unjank_foundation::clock::UnixTime;
+use unjank_stacks::RuleSet;
+
 use self::decode::Decoded;
 use self::jank::NewStacks;
 use self::rejections::Rejections;
 use self::rows::{BatchCounts, Envelope};
 use self::text_filter::{ChangedTexts, TextFilter};
-use crate::clock::UnixTime;
 use crate::forward::{Forward, Piece};
+use crate::ingest::event_checks::{Checks, Event};
 use crate::recent::{RecentNames, RecentStacks, StackKey};
-use crate::stacks::RuleSet;
-use crate::store::{Count, Outcome, RecordBuilder};
+use crate::records::{Count, Outcome, RecordBuilder};
 
 /// The batch id of records that have only counts. Devices may not use it.
 pub const NO_BATCH: Uuid = Uuid::nil();
@@ -73,7 +74,7 @@ impl Device {
     }
 }
 
-/// Why a whole batch is refused. `http::problem` has the status and code of each variant.
+/// Why a whole batch is refused. `http::api::problem` has the status and code of each variant.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("the body is not JSON: {detail} (line {line}, column {column})")]

@@ -13,16 +13,18 @@ pub use self::large_batches::LargeBatches;
 pub use self::outcome_counts::{OutcomeCounts, ProjectCounts};
 pub use self::upload::{Encoding, NotInflated, Upload};
 
-use crate::clock::{Clock, UnixTime};
-use crate::control::{Access, Caller, Cost, OverQuota, RefusedKeys};
+use unjank_foundation::clock::{Clock, UnixTime};
+use unjank_foundation::shares::{Memory, Share, Shares};
+use unjank_stacks::RuleSet;
+
+use crate::access::{Access, Caller, Cost, OverQuota, RefusedKeys};
 use crate::forward::ForwardQueue;
 use crate::ingest::{self, Again, Checked, Context, Prepared, Refusal, SignalTally, Tally};
 use crate::metrics::IngestMetrics;
 use crate::otlp;
 use crate::recent::{Arrival, ArrivedStacks, RecentBatches, RecentNames, RecentStacks, Ticket};
-use crate::shares::{Memory, Share, Shares};
-use crate::stacks::RuleSet;
-use crate::store::{Count, IngestLog, LogError, Outcome};
+use crate::records::{Count, Outcome};
+use crate::store::{IngestLog, LogError};
 
 /// Bodies up to this size after decompression are processed at once, in about a millisecond. Larger ones have threads of their own.
 const SMALL_BODY: usize = 256 * 1024;
@@ -57,7 +59,7 @@ pub struct Intake {
     pub large_batches: LargeBatches,
 }
 
-/// Why a batch is refused. `http::problem` has the status and code of each variant.
+/// Why a batch is refused. `http::api::problem` has the status and code of each variant.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     #[error("too many uploads")]

@@ -21,18 +21,17 @@ use tokio::time::timeout;
 pub(crate) use self::http_client::is_safe;
 pub use self::role_map::{RoleMap, RoleMapping};
 
+use unjank_database::{Actor, Admission, Control, ControlError, FederatedLogin, Refusal, User};
+use unjank_foundation::clock::UnixTime;
+use unjank_foundation::secret::Secret;
+use unjank_foundation::shares::{Holder, Share, Shares};
+
 use self::attempt::Attempt;
 use self::client::Confirmed;
 use self::provider::Provider;
 use self::return_path::local_path;
-use crate::clock::UnixTime;
-use crate::control::people::{Login, LoginError, Logins};
-use crate::control::{Counted, InstanceSecret, Throttle};
-use crate::secret::Secret;
-use crate::shares::{Holder, Share, Shares};
-use crate::store::control::{
-    Actor, Admission, Control, ControlError, FederatedLogin, Refusal, User,
-};
+use crate::access::logins::{Login, LoginError, Logins};
+use crate::access::{Counted, InstanceSecret, Throttle};
 
 /// The path below the public URL to which the provider redirects browsers.
 pub const CALLBACK: &str = "/api/v1/session/oidc/callback";

@@ -9,6 +9,7 @@ mod logs;
 mod message;
 mod metrics;
 mod number;
+mod request;
 mod resource;
 mod spans;
 mod value;
@@ -25,8 +26,9 @@ use sha2::{Digest, Sha256};
 use unjank_protocol::{Attributes, Batch, Jank, Metric, Signal, Span, SpanEvent, Text};
 use uuid::Uuid;
 
-use self::message::{Inner, List, Part, Raw, from_json, from_proto, message};
-use self::resource::{OtlpResource, Scope, Sender, uuid_of};
+use self::message::{Raw, from_json, from_proto};
+use self::request::{Export, OfScope};
+use self::resource::{Scope, Sender, uuid_of};
 use crate::ingest::{Body, Reject};
 
 /// What a request contains.
@@ -75,32 +77,6 @@ pub struct Request<'a> {
 const ATTRIBUTES_BYTES: usize = 32 << 20;
 /// The most resources and sessions of a request together. Each takes room in the log.
 const MOST_BATCHES: usize = 1_000;
-
-message! {
-    /// `ExportTraceServiceRequest`, `ExportLogsServiceRequest` or `ExportMetricsServiceRequest`: their numbers are the same.
-    Export<'a> {
-        #[serde(alias = "resourceSpans", alias = "resourceLogs", alias = "resourceMetrics")]
-        1 resources: List<Part<'a, OfResource<'a>>>,
-    }
-}
-
-message! {
-    /// `ResourceSpans`, `ResourceLogs` or `ResourceMetrics`.
-    OfResource<'a> {
-        1 resource: Inner<OtlpResource<'a>>,
-        #[serde(alias = "scopeSpans", alias = "scopeLogs", alias = "scopeMetrics")]
-        2 scopes: List<Part<'a, OfScope<'a>>>,
-    }
-}
-
-message! {
-    /// `ScopeSpans`, `ScopeLogs` or `ScopeMetrics`.
-    OfScope<'a> {
-        1 scope: Inner<Scope<'a>>,
-        #[serde(alias = "spans", alias = "logRecords", alias = "metrics")]
-        2 items: List<Raw<'a>>,
-    }
-}
 
 /// Reads a request. `most_events` limits the events of all resources.
 pub fn read<'a>(

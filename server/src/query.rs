@@ -35,7 +35,7 @@ pub use self::group_filter::{GroupFilter, GroupStatus};
 pub use self::inside::{BaseTimes, Inside, InsideRow, Looked, inside};
 pub use self::known_versions::{KnownVersions, Version, Versions, later_versions};
 pub use self::latest_builds::{LatestBuild, latest_builds};
-pub use self::named_query::{InvalidQuery, MOST_VALUES, NamedQuery, ResolvedQuery};
+pub use self::named_query::{MOST_VALUES, NamedQuery, ResolvedQuery};
 pub use self::packages::{PackageRow, PackageTimes, Packages, packages};
 pub use self::period::{Period, step_of};
 pub use self::raw_rows::{raw_rows, tables};
@@ -62,3 +62,8 @@ pub enum QueryError {
     #[error(transparent)]
     Store(#[from] Failure),
 }
+
+/// Why a query is invalid. The text names the valid alternatives.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidQuery(pub String);

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use unjank_database::{ControlError, Storage};
+use unjank_foundation::clock::UnixTime;
 
+use crate::access::Lease;
 use crate::app::App;
-use crate::clock::UnixTime;
-use crate::control::Lease;
-use crate::store::control::{ControlError, Storage};
 use crate::store::{Failure, Retention, RetentionPlan};
 use crate::symbols::{SweepError, delete_unused_files};
 

@@ -20,30 +20,31 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::target::{embedded, external};
 
+use unjank_database::Control;
+use unjank_foundation::clock::Clock;
+use unjank_foundation::shares::Shares;
+use unjank_foundation::task::Tasks;
+use unjank_stacks::RuleSet;
+
 use self::background::{
     auditor, evaluator, flush_counts, recall_batches, reclassifier, sweeper, watch_log,
     write_counts,
 };
 use self::target::connect;
+use crate::access::logins::Logins;
+use crate::access::{self, Access, InstanceSecret, Refresher, Snapshot, SnapshotInputs, Throttle};
 use crate::app::App;
 use crate::auditor::AuditBoard;
-use crate::clock::Clock;
 use crate::config::{Serve, Shared, engine_passwords};
-use crate::control::people::Logins;
-use crate::control::{self, Access, InstanceSecret, Refresher, Snapshot, SnapshotInputs, Throttle};
 use crate::erasure::Eraser;
 use crate::history::{DryRuns, ProgressBoard};
 use crate::http::{self, ListenerSettings, Routes, serve_connections};
 use crate::metrics::Metrics;
 use crate::openid_connect::OpenIdConnect;
 use crate::readiness::Readiness;
-use crate::shares::Shares;
-use crate::stacks::RuleSet;
-use crate::store::control::Control;
 use crate::store::{
     ClickHouse, DeadLetters, EmbeddedEngine, EngineSettings, IngestLog, LastBackup, LogSettings,
 };
-use crate::task::Tasks;
 
 /// Sockets that are already bound, so that tests and supervisors can choose them.
 pub struct Listeners {
@@ -316,7 +317,7 @@ async fn open_control(
     } = inputs;
     let control = control_database(shared, back).await?;
     let now = clock.now();
-    control::seed(&control, &settings.project, &settings.ingest_keys, now).await?;
+    access::seed(&control, &settings.project, &settings.ingest_keys, now).await?;
     let largest_batch = u32::try_from(settings.max_batch_events).unwrap_or(u32::MAX);
     let moment = SnapshotInputs {
         now,
@@ -324,7 +325,7 @@ async fn open_control(
         largest_batch,
         default_rules: &default_rules,
     };
-    let snapshot = control::load(&control, &secret, &moment).await?;
+    let snapshot = access::load(&control, &secret, &moment).await?;
     if snapshot.is_closed() {
         tracing::warn!("no ingest keys: batches are rejected; set UNJANK_INGEST_KEYS=key=app_id");
     }

@@ -125,6 +125,7 @@ impl AppStartTimer {
             page: scene.page_text(),
             network: scene.network,
             phases: phases.collect(),
+            sample_rate: 1.0,
         })
     }
 

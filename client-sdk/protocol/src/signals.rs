@@ -315,7 +315,7 @@ pub struct Metric<'a> {
 }
 
 /// A start of the app.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AppStart<'a> {
     /// `cold`, `warm` or `hot`.
@@ -335,6 +335,10 @@ pub struct AppStart<'a> {
     /// The phases, at most 64.
     #[serde(borrow, default, deserialize_with = "items")]
     pub phases: Vec<Phase<'a>>,
+    /// The sample rate: above 0, at most 1.
+    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
+    pub sample_rate: f64,
 }
 
 /// A phase of a start.

@@ -11,6 +11,7 @@ const HALF: &str = include_str!("golden/batch_v1_half.json");
 const MODULES: &str = include_str!("golden/batch_v1_modules.json");
 const STACK_MISSING: &str = include_str!("golden/batch_v1_stack_missing.json");
 const MODE: &str = include_str!("golden/batch_v1_mode.json");
+const APP_START_RATE: &str = include_str!("golden/batch_v1_app_start_rate.json");
 const RECEIPT: &str = include_str!("golden/receipt_v1.json");
 const RATE_LIMITED: &str = include_str!("golden/receipt_v1_held_back.json");
 
@@ -96,6 +97,18 @@ fn a_batch_may_say_what_the_app_runs_for() {
     let silent: Batch<'_> = serde_json::from_str(BATCH).unwrap();
     let written = serde_json::to_value(&silent).unwrap();
     assert!(written["resource"].get("mode").is_none());
+}
+
+#[test]
+fn an_app_start_without_a_sample_rate_counts_once() {
+    let sampled: Batch<'_> = serde_json::from_str(APP_START_RATE).unwrap();
+    let written = serde_json::to_value(&sampled).unwrap();
+    assert_eq!(written["app_starts"][0]["sample_rate"], 0.25);
+    let silent: Batch<'_> = serde_json::from_str(BATCH).unwrap();
+    let start = &silent.app_starts[0];
+    assert!((start.sample_rate - 1.0).abs() < f64::EPSILON);
+    let written = serde_json::to_value(start).unwrap();
+    assert!(written.get("sample_rate").is_none());
 }
 
 #[test]

@@ -12,9 +12,9 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use self::hooks::Hooks;
-use crate::metric_provider::MetricProvider;
+use crate::deliver::transport::Transport;
+use crate::measure::metric_provider::MetricProvider;
 use crate::report::Reporter;
-use crate::transport::Transport;
 
 /// Presets for development, test runs and production.
 ///

@@ -52,9 +52,10 @@ impl Event {
             Self::Jank(jank) => &mut jank.sample_rate,
             Self::PageLoad(load) => &mut load.sample_rate,
             Self::Metric(metric) => &mut metric.sample_rate,
+            Self::AppStart(start) => &mut start.sample_rate,
             Self::Recomposition(redrawn) => &mut redrawn.sample_rate,
-            // These are not sampled.
-            Self::Traffic(_) | Self::AppStart(_) => return,
+            // It is not sampled.
+            Self::Traffic(_) => return,
         };
         *rate *= probability;
     }

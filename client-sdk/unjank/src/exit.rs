@@ -7,8 +7,8 @@ use std::time::Duration;
 #[cfg(unix)]
 use unjank_stack_sampler::forks;
 
-use crate::client;
 use crate::config::Config;
+use crate::measure::client;
 
 /// The end of the process waits for this long at most.
 #[cfg(unix)]

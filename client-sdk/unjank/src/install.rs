@@ -7,7 +7,7 @@ use unjank_protocol::Resource;
 use uuid::Uuid;
 
 use crate::config::{Config, Mode};
-use crate::spill;
+use crate::deliver::spill;
 
 /// Creates the folder. Returns whether it is there.
 pub(crate) fn make(folder: &Path) -> bool {

@@ -61,71 +61,26 @@
     )
 )]
 
-mod app;
-mod app_state;
-mod backlog;
-mod batch;
 mod bounded_text;
-mod budget;
-mod client;
 mod clock;
 mod config;
-mod connection;
-mod errors;
+mod deliver;
 mod event;
-mod exchange;
 mod exit;
 pub mod export;
-mod frames;
 #[cfg(feature = "tower")]
 pub mod http;
 #[cfg(feature = "tower")]
 mod http_hosts;
 mod install;
-mod instrumented;
 pub mod live;
-mod losses;
-mod main_loop;
-mod measurements;
-mod meters;
-mod method_callsite;
-mod metric;
-mod metric_provider;
-mod modules;
-mod monitor;
+mod measure;
 mod names;
-mod next_frame;
-mod page_load;
-mod panics;
-mod pending;
-mod problem;
 mod random;
-mod remote;
 mod report;
-mod requests;
-mod rings;
-mod sampling;
-mod should_trace;
-mod site;
-mod span;
-mod span_record;
-mod span_tags;
-mod spill;
-mod suspensions;
-mod switches;
-mod system_trace;
 #[cfg(feature = "test-kit")]
 pub mod testing;
-mod ticks;
 mod toggles;
-#[cfg(feature = "tracing")]
-mod tracing_layer;
-mod traffic;
-mod transport;
-mod uplink;
-mod urgent;
-mod users;
-mod worker;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -172,47 +127,48 @@ pub use unjank_protocol::{AppStartKind, LaunchKind, Network, Signal};
 use unjank_stack_sampler::clear_in_children;
 pub use unjank_stack_sampler::{CaptureError, StackSource};
 
-pub use self::app::{AppStart, app_start, breadcrumb, redrawn};
-pub use self::app_state::set_foreground;
 pub use self::config::{Config, Device, Mode};
-pub use self::errors::error;
+pub use self::deliver::transport::{Request, Response, Transport, TransportError};
 pub use self::event::Event;
 pub use self::exit::keep;
-pub use self::frames::{frame, frame_lasting, frame_tick, pause_ticks, set_refresh_rate};
+pub use self::measure::app::{AppStart, app_start, breadcrumb, redrawn};
+pub use self::measure::app_state::set_foreground;
+pub use self::measure::client::problem;
+pub use self::measure::errors::error;
+pub use self::measure::frames::{frame, frame_lasting, frame_tick, pause_ticks, set_refresh_rate};
 #[doc(hidden)]
-pub use self::instrumented::{TracedFuture, traced_call, traced_future};
-pub use self::main_loop::MainLoop;
+pub use self::measure::instrumented::{TracedFuture, traced_call, traced_future};
+pub use self::measure::main_loop::MainLoop;
 #[doc(hidden)]
-pub use self::method_callsite::MethodCallsite;
-pub use self::metric::{metric, metric_with};
-pub use self::metric_provider::MetricProvider;
-pub use self::monitor::{sample, sample_with};
-pub use self::next_frame::input;
-pub use self::page_load::{NetworkRequest, PageLoading, page_load, request};
-pub use self::problem::problem;
-pub use self::report::{Console, ReportFile, Reporter};
-pub use self::should_trace::SpanStart;
-pub use self::site::Callsite;
+pub use self::measure::method_callsite::MethodCallsite;
+pub use self::measure::metric::{metric, metric_with};
+pub use self::measure::metric_provider::MetricProvider;
+pub use self::measure::monitor::{sample, sample_with};
+pub use self::measure::next_frame::input;
+pub use self::measure::page_load::{NetworkRequest, PageLoading, page_load, request};
+pub use self::measure::should_trace::SpanStart;
+pub use self::measure::site::Callsite;
 #[doc(hidden)]
-pub use self::span::callsite_span;
+pub use self::measure::span::callsite_span;
 #[cfg(feature = "tokio")]
-pub use self::span::spawn;
-pub use self::span::{
+pub use self::measure::span::spawn;
+pub use self::measure::span::{
     DetachedSpan, Entered, Inherited, Span, SpanContext, inherit, init_span, mark_main_thread,
     span, span_in, span_tagged,
 };
-pub use self::span_tags::{SpanTags, SpanTagsError};
-pub use self::switches::{Monitor, set_monitor};
-pub use self::toggles::toggle;
+pub use self::measure::span_tags::{SpanTags, SpanTagsError};
+pub use self::measure::switches::{Monitor, set_monitor};
 #[cfg(feature = "tracing")]
-pub use self::tracing_layer::{tracing_layer, tracing_layer_of, tracing_layer_up_to};
-pub use self::traffic::{Transferred, set_utc_offset, traffic};
-pub use self::transport::{Request, Response, Transport, TransportError};
-pub use self::urgent::Urgent;
+pub use self::measure::tracing_layer::{tracing_layer, tracing_layer_of, tracing_layer_up_to};
+pub use self::measure::traffic::{Transferred, set_utc_offset, traffic};
+pub use self::measure::urgent::Urgent;
+pub use self::report::{Console, ReportFile, Reporter};
+pub use self::toggles::toggle;
 
-use self::client::Shared;
-use self::sampling::Settings;
-use self::worker::Worker;
+use self::deliver::worker::Worker;
+use self::measure::client;
+use self::measure::client::Shared;
+use self::measure::sampling::Settings;
 
 /// Keeps the SDK running. Dropping it sends the remaining events; [`Config::shutdown_timeout`] limits how long that blocks.
 ///
@@ -283,7 +239,7 @@ pub fn init(mut config: Config) -> Guard {
         return Guard::none(problem);
     }
     config.apply_print_only();
-    let transport = match connection::transport(&config) {
+    let transport = match deliver::connection::transport(&config) {
         Ok(transport) => transport,
         Err(problem) => return Guard::none(problem),
     };
@@ -304,7 +260,7 @@ pub fn init(mut config: Config) -> Guard {
     let session_draw = random::draw();
     // Without it, the first toggle and the first span of a start would not know what the server wants.
     let remembered = config.config_file().filter(|_| !config.start_disabled);
-    let remembered = remembered.and_then(|file| remote::remembered(&file));
+    let remembered = remembered.and_then(|file| deliver::remote::remembered(&file));
     let document = match remembered {
         Some(document) => config.remote_document(document),
         None => config.first_document(),
@@ -324,7 +280,7 @@ pub fn init(mut config: Config) -> Guard {
         ending.requests.ended();
     };
     exit::prepare(&shared.config);
-    panics::prepare(&shared.config);
+    measure::panics::prepare(&shared.config);
     client::install(Some(Arc::clone(&shared)));
     client::switch(enabled);
     match std::thread::Builder::new()

@@ -32,9 +32,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::deliver::transport::{Request, Response, Transport, TransportError};
 use crate::event::Event;
 use crate::export::Recorder;
-use crate::transport::{Request, Response, Transport, TransportError};
 use crate::{Config, Mode};
 
 /// Starts the SDK in test mode without a server, calls `run`, and returns the events that it recorded. Spans of one thread

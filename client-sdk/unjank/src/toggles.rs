@@ -1,6 +1,6 @@
 //! The team's own flags in the remote configuration.
 
-use crate::client;
+use crate::measure::client;
 
 /// Returns the value of one of the team's own toggles in the remote configuration: any JSON value.
 ///

@@ -46,7 +46,7 @@ describe('a rule as a sentence', () => {
       'Alert when, for any name, the p75 of spans in the newest version is at least 5 % and 5 ms slower than in the version before at the same time after its release, over at most 7 days, with at least 200 samples in each and p below 0.001.',
     );
     expect(afterwards(slower)).toEqual([
-      'Resolve when the change is below 50 % of the minimum.',
+      'Resolve when the change is below 50 % of the minimum change.',
       'Resolve after 2 hours with too few samples.',
     ]);
   });
@@ -63,7 +63,7 @@ describe('a rule as a sentence', () => {
     expect(sentence(fewer)).toBe(
       'Alert when, for any page, the share of page loads (completed) in the newest version is at least 10 % and 0.5 points lower than in the version before on the same days, over at most 1 hour, with at least 1 sample in each.',
     );
-    expect(afterwards(fewer)).toEqual(['Resolve when the change is below 25 % of the minimum.']);
+    expect(afterwards(fewer)).toEqual(['Resolve when the change is below 25 % of the minimum change.']);
   });
 
   it('with a comparison of weeks', () => {

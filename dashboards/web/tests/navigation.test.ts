@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chosenCount, readFilters, withValues, writeFilters } from '../src/navigation/filters';
-import { bounds, readRange, relativeLength } from '../src/navigation/time_range';
+import { bounds, readRange, relativeLength, wholeUnits } from '../src/navigation/time_range';
 import { address } from '../src/api/query';
 import { isCutByRetention, rawFilters, rawNote } from '../src/api/raw_events';
 import { addressOf } from '../src/navigation/links';
@@ -77,6 +77,9 @@ describe('time', () => {
     expect(begins('71h').toISOString()).toBe('2026-11-18T13:00:00.000Z');
     expect(begins('3d').toISOString()).toBe('2026-11-18T00:00:00.000Z');
     expect(begins('168h')).toEqual(begins('7d'));
+    const whole = wholeUnits(read('range=7d').range, new Date('2026-11-21T12:34:56.789Z'));
+    expect([whole.from, whole.to]).toEqual([new Date('2026-11-14T00:00:00Z'), new Date('2026-11-22T00:00:00Z')]);
+    expect(wholeUnits(read('range=24h').range, now).to).toEqual(now);
     const text = 'from=2026-11-01T00%3A00%3A00Z&to=2026-11-02T00%3A00%3A00Z';
     expect(writeFilters(read(text)).toString()).toBe(text);
   });

@@ -65,6 +65,10 @@ describe('the revision of a device', () => {
   it('may be an earlier one', () => {
     expect(text({ revision: 0 })).toBe('Shows the defaults. Devices get revision 14.');
   });
+
+  it('may be a draft', () => {
+    expect(revisionText(answer, true)).toEqual(['Shows the draft. Devices get revision 14.']);
+  });
 });
 
 describe('the answer for a device', () => {

@@ -7,7 +7,7 @@ import {
   pickPair,
   type VersionUse,
 } from '../src/versions/version_order';
-import vectors from '../../../server/src/remote_config/version_order.json';
+import vectors from '../../../server/remote-config/src/version_order.json';
 
 const use = (version: string, sessions = 100, app = 'shop'): VersionUse => ({ app, version, sessions });
 

@@ -38,5 +38,6 @@ fn one<'a>(scene: &Scene<'a>, random: &mut Random) -> AppStart<'a> {
         page: Text::from(scene.vocabulary.page(random).name.as_str()),
         network: scene.device.network,
         phases,
+        sample_rate: 1.0,
     }
 }

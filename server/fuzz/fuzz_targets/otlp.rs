@@ -5,11 +5,11 @@ use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
 use unjank_protocol::Limits;
-use unjank_server::clock::UnixTime;
 use unjank_server::ingest::{self, Body, Context, Device, Scrubbing};
 use unjank_server::otlp::{self, Form, Kind};
 use unjank_server::recent::{RecentNames, RecentStacks};
-use unjank_server::stacks::RuleSet;
+use unjank_foundation::clock::UnixTime;
+use unjank_stacks::RuleSet;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(RuleSet::built_in);
 static SCRUBBING: LazyLock<Scrubbing> = LazyLock::new(Scrubbing::default);

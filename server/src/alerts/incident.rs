@@ -1,10 +1,10 @@
 //! Incidents: the states of groups, the rounds that evaluate rules and open or resolve incidents, and replays of rules on past data.
 
-pub(in crate::alerts) mod evaluator;
-pub(in crate::alerts) mod link;
+pub(crate) mod evaluator;
+pub(crate) mod link;
 mod moved_groups;
-pub(in crate::alerts) mod preview;
-pub(in crate::alerts) mod preview_lines;
-pub(in crate::alerts) mod replay;
-pub(in crate::alerts) mod skipped;
-pub(in crate::alerts) mod states;
+pub(crate) mod preview;
+pub(crate) mod preview_lines;
+pub(crate) mod replay;
+pub(crate) mod skipped;
+pub(crate) mod states;

@@ -1,33 +1,34 @@
 //! Evaluates a rule at a given time. Stateless, so every server returns the same verdicts for a time, past or present.
 
-pub(in crate::alerts) mod absence;
-pub(in crate::alerts) mod appearance;
-pub(in crate::alerts) mod comparison;
-pub(in crate::alerts) mod contributors;
-pub(in crate::alerts) mod evidence;
-pub(in crate::alerts) mod like_devices;
-pub(in crate::alerts) mod threshold;
-pub(in crate::alerts) mod verdict;
+pub(crate) mod absence;
+pub(crate) mod appearance;
+pub(crate) mod comparison;
+pub(crate) mod contributors;
+pub(crate) mod evidence;
+pub(crate) mod like_devices;
+pub(crate) mod threshold;
+pub(crate) mod verdict;
 
 use std::time::Duration;
 
+use unjank_foundation::clock::{DAY, UnixTime};
+
 use crate::alerts::judge::verdict::{Group, Verdict};
 use crate::alerts::rule::{Condition, Rule};
-use crate::clock::{DAY, UnixTime};
 use crate::query::{KnownVersions, NamedQuery, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::{Subject, TableRow, subject};
 
 /// The maximum number of groups that a rule watches: the largest ones or, of single devices and people, the worst ones.
-pub(in crate::alerts) const MOST_GROUPS: u64 = 200;
+pub(crate) const MOST_GROUPS: u64 = 200;
 /// The maximum number of rows that a query returns.
-pub(in crate::alerts) const MAX_ROWS: u64 = 1_000;
+pub(crate) const MAX_ROWS: u64 = 1_000;
 
 /// Runs the queries of rules.
 #[derive(Clone)]
 pub struct Judge {
-    pub(in crate::alerts) clickhouse: ClickHouse,
-    pub(in crate::alerts) versions: KnownVersions,
+    pub(crate) clickhouse: ClickHouse,
+    pub(crate) versions: KnownVersions,
 }
 
 /// A group with an open incident, and the version it is compared with.
@@ -64,7 +65,7 @@ pub async fn judge(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, Query
 
 impl Case<'_> {
     /// Returns the rule's query for a period: the measure, then the number of samples.
-    pub(in crate::alerts) fn ask(&self, from: UnixTime, to: UnixTime) -> NamedQuery {
+    pub(crate) fn ask(&self, from: UnixTime, to: UnixTime) -> NamedQuery {
         let metric = &self.rule.metric;
         let filters = metric.filters.iter();
         let filters =
@@ -84,14 +85,14 @@ impl Case<'_> {
     }
 
     /// Returns the end of the window: now, or the last midnight if the signal is stored per day.
-    pub(in crate::alerts) fn until(&self) -> UnixTime {
+    pub(crate) fn until(&self) -> UnixTime {
         match subject(&self.rule.metric.signal) {
             Some(subject) if subject.is_by_day() => self.now.floor(DAY),
             _ => self.now,
         }
     }
 
-    pub(in crate::alerts) fn group(&self, keys: &[String]) -> Group {
+    pub(crate) fn group(&self, keys: &[String]) -> Group {
         let names = self.rule.metric.by.iter().cloned();
         names.zip(keys.iter().cloned()).collect()
     }
@@ -116,7 +117,7 @@ impl Judge {
     }
 
     /// Runs a query of the case and returns its groups.
-    pub(in crate::alerts) async fn rows(
+    pub(crate) async fn rows(
         &self,
         case: &Case<'_>,
         ask: &NamedQuery,
@@ -131,7 +132,7 @@ impl Judge {
 }
 
 /// Returns the measure that counts the events behind a number.
-pub(in crate::alerts) fn samples_of(signal: &str) -> &'static str {
+pub(crate) fn samples_of(signal: &str) -> &'static str {
     let has = |subject: &Subject, name: &&str| subject.measure(name).is_some();
     let names = ["samples", "count", "installs"];
     let of = subject(signal).and_then(|subject| names.into_iter().find(|name| has(subject, name)));

@@ -24,12 +24,13 @@ mod webhook;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Clock;
-use crate::control::{Access, InstanceSecret};
+use unjank_database::Control;
+use unjank_foundation::clock::Clock;
+
+use crate::access::{Access, InstanceSecret};
 use crate::forward::ForwardQueue;
 use crate::metrics::NotificationMetrics;
 use crate::store::ClickHouse;
-use crate::store::control::Control;
 
 pub use self::address_guard::AllowedTargets;
 pub use self::announcements::announce_incidents;

@@ -3,31 +3,31 @@
 //! An override is saved in the same way as a user's edit. It expires at a fixed time and is removed when its incident ends. All state
 //! is in the control database.
 
-pub(in crate::alerts) mod cohort;
-pub(in crate::alerts) mod placement;
-pub(in crate::alerts) mod rates;
+pub(crate) mod cohort;
+pub(crate) mod placement;
+pub(crate) mod rates;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use unjank_database::{
+    ActionNote, ActionState, Actor, AlertRule, ControlError, DocumentChange, DocumentKind,
+    Incident, IncidentState, JsonText,
+};
+use unjank_foundation::clock::HOUR;
 use unjank_protocol::config::Document;
+use unjank_remote_config::{Device, INCIDENT_ID_PREFIX, Override};
 
+use crate::access::configurations::{Draft, SaveError, compile, save};
 use crate::alerts::incident::evaluator::Evaluator;
 use crate::alerts::overrides::cohort::span_names;
 use crate::alerts::overrides::rates::{Patch, TargetRates, with, without};
 use crate::alerts::rule::Rule;
 use crate::alerts::rule::action::{Action, ActionOutcome, SamplingRates};
-use crate::clock::HOUR;
-use crate::control::configurations::{Draft, SaveError, compile, save};
-use crate::remote_config::{Device, INCIDENT_ID_PREFIX, Override};
-use crate::store::control::{
-    ActionNote, ActionState, Actor, AlertRule, ControlError, DocumentChange, DocumentKind,
-    Incident, IncidentState, JsonText,
-};
 
 const KIND: DocumentKind = DocumentKind::Configuration;
 /// How many times a round tries a save that conflicts with other saves.
-pub(in crate::alerts) const SAVE_ATTEMPTS: usize = 5;
+pub(crate) const SAVE_ATTEMPTS: usize = 5;
 
 /// The change that an override needs.
 enum Due {
@@ -38,16 +38,16 @@ enum Due {
 }
 
 /// The saved configuration.
-pub(in crate::alerts) struct Current {
-    pub(in crate::alerts) value: Value,
-    pub(in crate::alerts) revision: i64,
+pub(crate) struct Current {
+    pub(crate) value: Value,
+    pub(crate) revision: i64,
     /// The document for devices that match no override.
-    pub(in crate::alerts) base: Document,
+    pub(crate) base: Document,
 }
 
 impl Evaluator {
     /// Removes overrides that have ended, then places new ones. The next round retries failures.
-    pub(in crate::alerts) async fn act(&self, rules: &[AlertRule]) {
+    pub(crate) async fn act(&self, rules: &[AlertRule]) {
         if let Err(error) = self.reconcile_all(rules).await {
             tracing::warn!(%error, "failed to reconcile the overrides of incidents");
         }
@@ -175,7 +175,7 @@ impl Evaluator {
         }
     }
 
-    pub(in crate::alerts) fn acted(&self, action: &Action, state: ActionState) -> ActionOutcome {
+    pub(crate) fn acted(&self, action: &Action, state: ActionState) -> ActionOutcome {
         let now = self.clock.now();
         ActionOutcome {
             state,
@@ -194,7 +194,7 @@ impl Evaluator {
     }
 
     /// Saves the next revision and the incident's record of it in one transaction.
-    pub(in crate::alerts) async fn write(
+    pub(crate) async fn write(
         &self,
         incident: &Incident,
         configuration: Value,
@@ -222,7 +222,7 @@ impl Evaluator {
         Ok(())
     }
 
-    pub(in crate::alerts) async fn note(
+    pub(crate) async fn note(
         &self,
         incident: &Incident,
         acted: &ActionOutcome,
@@ -235,7 +235,7 @@ impl Evaluator {
         Ok(())
     }
 
-    pub(in crate::alerts) async fn current(&self, project: &str) -> Result<Current, SaveError> {
+    pub(crate) async fn current(&self, project: &str) -> Result<Current, SaveError> {
         let (value, revision) = match self.control.latest_document(KIND, project).await {
             Ok(document) => {
                 let value = serde_json::from_str(&document.text);
@@ -273,23 +273,23 @@ fn note_of(incident: &Incident, acted: &ActionOutcome) -> ActionNote {
 }
 
 /// The author of the revisions that incidents save.
-pub(in crate::alerts) fn alerts() -> Actor {
+pub(crate) fn alerts() -> Actor {
     Actor::system("alerts")
 }
 
-pub(in crate::alerts) fn id_of(incident: &Incident) -> String {
+pub(crate) fn id_of(incident: &Incident) -> String {
     format!("{INCIDENT_ID_PREFIX}{}", incident.id)
 }
 
 /// Returns the saved outcome of an incident's action. An unreadable one, of a newer version, is logged and not touched.
-pub(in crate::alerts) fn acted(incident: &Incident) -> Option<ActionOutcome> {
+pub(crate) fn acted(incident: &Incident) -> Option<ActionOutcome> {
     let outcome = incident.action.as_ref()?.read();
     outcome
         .inspect_err(|error| tracing::warn!(%error, incident = %incident.id, "cannot read the outcome of an action"))
         .ok()
 }
 
-pub(in crate::alerts) fn target(incident: &Incident, rule: &Rule, action: &Action) -> TargetRates {
+pub(crate) fn target(incident: &Incident, rule: &Rule, action: &Action) -> TargetRates {
     TargetRates {
         rates: action.sampling,
         names: span_names(&incident.labels, &rule.metric),
@@ -303,7 +303,7 @@ fn find(configuration: &Value, id: &str) -> Option<Override> {
     serde_json::from_value(found.clone()).ok()
 }
 
-pub(in crate::alerts) fn text(written: &Override) -> Option<Value> {
+pub(crate) fn text(written: &Override) -> Option<Value> {
     serde_json::to_value(written).ok()
 }
 

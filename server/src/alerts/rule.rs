@@ -1,19 +1,19 @@
 //! An alert rule as users write it.
 
-pub(in crate::alerts) mod action;
-pub(in crate::alerts) mod mute_window;
-pub(in crate::alerts) mod templates;
-pub(in crate::alerts) mod validation;
+pub(crate) mod action;
+pub(crate) mod mute_window;
+pub(crate) mod templates;
+pub(crate) mod validation;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use unjank_database::Severity;
 use utoipa::ToSchema;
 
 use crate::alerts::rule::action::Action;
 use crate::alerts::rule::mute_window::MuteWindow;
-use crate::store::control::Severity;
 
 /// What to watch, and when to open an incident.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -185,12 +185,12 @@ impl Rule {
     }
 
     #[must_use]
-    pub(in crate::alerts) fn window(&self) -> Duration {
+    pub(crate) fn window(&self) -> Duration {
         minutes(self.window_minutes)
     }
 }
 
-pub(in crate::alerts) fn minutes(minutes: u32) -> Duration {
+pub(crate) fn minutes(minutes: u32) -> Duration {
     Duration::from_secs(u64::from(minutes) * 60)
 }
 

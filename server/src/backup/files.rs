@@ -1,5 +1,6 @@
 //! Copies, moves and hashes files.
 
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -27,6 +28,16 @@ pub(super) fn is_empty(folder: &Path) -> anyhow::Result<bool> {
         Ok(mut entries) => Ok(entries.next().is_none()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", folder.display())),
+    }
+}
+
+/// Deletes a folder, if it exists.
+pub(super) fn remove_folder(folder: &Path) -> anyhow::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot delete {}", folder.display()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -118,6 +129,18 @@ pub(super) fn size(folder: &Path) -> anyhow::Result<u64> {
         found.map_or(0, |found| found.len())
     });
     Ok(sizes.sum())
+}
+
+/// Returns the sizes of all files below a folder that does not change.
+pub(super) fn sizes_below(folder: &Path) -> anyhow::Result<BTreeMap<PathBuf, u64>> {
+    let mut sizes = BTreeMap::new();
+    for path in files_below(folder)? {
+        let file = folder.join(&path);
+        let found = fs::metadata(&file);
+        let found = found.with_context(|| format!("cannot read {}", file.display()))?;
+        sizes.insert(path, found.len());
+    }
+    Ok(sizes)
 }
 
 /// Fails unless the disk of a folder has this much free space.

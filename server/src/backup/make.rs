@@ -1,25 +1,31 @@
 //! Makes a set, while the server runs.
 
 use std::path::{Path, PathBuf};
+use std::pin::{Pin, pin};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use unjank_database::copy_sqlite;
+use unjank_foundation::clock::Clock;
 use unjank_protocol::Timestamp;
 use uuid::Uuid;
 
+use super::bucket::BackupBucket;
+use super::place::Staging;
 use super::set::{
     CLICKHOUSE, CopiedFile, DEAD_LETTERS, FORMAT, LOG, POSTGRES, SECRET, SQLITE, SYMBOLS,
 };
-use super::{BackupSet, ClickHouseAt, OnProgress, files, finish, postgres};
-use crate::clock::Clock;
-use crate::store::control::copy_sqlite;
+use super::{BackupSet, ClickHouseAt, OnProgress, Place, files, finish, postgres};
 use crate::store::{BackupPart, ClickHouse, LastBackup, LogHold};
 
 /// What to copy, and to where.
 #[derive(Clone, Debug)]
 pub struct BackupPlan {
-    /// The folder of the set. It must be missing or empty.
-    pub to: PathBuf,
+    /// The place of the set. It must be missing or empty.
+    pub to: Place,
     pub data_dir: PathBuf,
     pub control: ControlAt,
     /// The destination of a `BACKUP` statement, with `{part}` for the name of a part. `None`: the embedded engine writes into the set.
@@ -47,6 +53,9 @@ impl ControlAt {
 
 /// Free space that a backup leaves to the server and to ClickHouse.
 const SPARE_BYTES: u64 = 2 << 30;
+/// Maximum time for deleting from a bucket what an unfinished backup has uploaded, and for ending what is being uploaded.
+const CLEAN_UP_WITHIN: Duration = Duration::from_secs(30);
+const INTERRUPTED: &str = "interrupted: nothing was backed up";
 
 /// Makes a set. If that fails, or if `interrupted` completes first, deletes the incomplete set.
 pub async fn make(
@@ -55,7 +64,18 @@ pub async fn make(
     interrupted: impl Future,
     report: OnProgress<'_>,
 ) -> anyhow::Result<BackupSet> {
-    let to = &plan.to;
+    let mut interrupted = pin!(interrupted);
+    let (to, upload) = match &plan.to {
+        Place::Folder(folder) => (folder.clone(), None),
+        Place::Bucket { bucket, staging } => {
+            let staging = tokio::select! {
+                staged = stage(bucket, staging) => staged?,
+                _ = &mut interrupted => anyhow::bail!(INTERRUPTED),
+            };
+            (staging.set(), Some((bucket, staging)))
+        }
+    };
+    let to = to.as_path();
     anyhow::ensure!(
         files::is_empty(to)?,
         "{} is not empty: choose a folder that does not exist",
@@ -75,6 +95,7 @@ pub async fn make(
     );
     let job = Job {
         plan,
+        to,
         store,
         staged,
         copies: Mutex::default(),
@@ -82,7 +103,14 @@ pub async fn make(
     };
     let made = tokio::select! {
         made = job.copy_all() => made,
-        _ = interrupted => Err(anyhow::anyhow!("interrupted: nothing was backed up")),
+        _ = &mut interrupted => Err(anyhow::anyhow!(INTERRUPTED)),
+    };
+    let made = match (made, &upload) {
+        (Ok(set), Some((bucket, staging))) => {
+            let uploaded = job.upload(bucket, staging, interrupted).await;
+            uploaded.map(|()| set)
+        }
+        (made, _) => made,
     };
     match &made {
         Ok(set) => {
@@ -96,9 +124,28 @@ pub async fn make(
     made
 }
 
+/// Checks the bucket, deletes what a killed backup has left, and returns an empty folder for the set.
+async fn stage(bucket: &BackupBucket, below: &Path) -> anyhow::Result<Staging> {
+    let staging = Staging::take(below)?;
+    if let Some((place, left)) = staging.left()?
+        && let Err(error) = bucket.delete_left(&place, &left).await
+    {
+        tracing::warn!(
+            error = format!("{error:#}"),
+            place,
+            "cannot delete what a killed backup has uploaded: delete it yourself"
+        );
+    }
+    staging.renew()?;
+    bucket.check_empty().await?;
+    Ok(staging)
+}
+
 /// A backup that is being made.
 struct Job<'j> {
     plan: &'j BackupPlan,
+    /// The folder of the set.
+    to: &'j Path,
     store: &'j ClickHouse,
     staged: Staged,
     /// The ids of the copies that ClickHouse makes.
@@ -128,21 +175,21 @@ impl Job<'_> {
             postgres::check().await?;
         }
         // Before the tables: an operator may retry a dead letter during the backup, and the copied tables may lack its rows.
-        let mut copied = copy_folder(plan, DEAD_LETTERS).await?;
+        let mut copied = self.copy_folder(DEAD_LETTERS).await?;
         let (parts, table_bytes) = self.copy_tables().await?;
         let complete_until = now();
-        copied.extend(copy_log(plan, &hold).await?);
+        copied.extend(self.copy_log(&hold).await?);
         drop(hold);
-        copied.push(copy_control(plan).await?);
+        copied.push(self.copy_control().await?);
         let secret = plan.data_dir.join(SECRET);
         if secret.exists() {
-            copied.push(files::copy(&secret, &plan.to, Path::new(SECRET)).await?);
+            copied.push(files::copy(&secret, self.to, Path::new(SECRET)).await?);
         }
-        copied.extend(copy_folder(plan, SYMBOLS).await?);
+        copied.extend(self.copy_folder(SYMBOLS).await?);
         if plan.clickhouse_to.is_none() {
-            files::move_folder(&self.staged.0, &plan.to.join(CLICKHOUSE)).await?;
+            files::move_folder(&self.staged.0, &self.to.join(CLICKHOUSE)).await?;
         }
-        files::sync_all(&plan.to)?;
+        files::sync_all(self.to)?;
         let set = BackupSet {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -157,7 +204,7 @@ impl Job<'_> {
             table_bytes,
             files: copied,
         };
-        set.write(&plan.to)?;
+        set.write(self.to)?;
         Ok(set)
     }
 
@@ -205,7 +252,7 @@ impl Job<'_> {
             None => table_bytes,
             Some(_) => 0,
         };
-        files::check_room(&plan.to, bytes + tables + SPARE_BYTES)?;
+        files::check_room(self.to, bytes + tables + SPARE_BYTES)?;
         files::check_room(&plan.data_dir, tables + SPARE_BYTES)
     }
 
@@ -218,6 +265,98 @@ impl Job<'_> {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    async fn copy_log(&self, hold: &LogHold) -> anyhow::Result<Vec<CopiedFile>> {
+        let held = || {
+            hold.files()?.context(
+                "while ClickHouse was copied, the ingest log became half full or the disk nearly full, so the server deleted records \
+                 that the backup needs: raise --log-max-bytes, free some space, or make backups when there is less load",
+            )
+        };
+        let mut copied = Vec::new();
+        let log = held()?;
+        for path in log.others.iter().chain(&log.segments) {
+            let name = Path::new(LOG).join(path.file_name().unwrap_or_default());
+            copied.push(files::copy(path, self.to, &name).await?);
+        }
+        held()?;
+        Ok(copied)
+    }
+
+    async fn copy_control(&self) -> anyhow::Result<CopiedFile> {
+        let failed = "cannot copy the control database";
+        let name = match &self.plan.control {
+            ControlAt::Sqlite(url) => {
+                let file = self.to.join(SQLITE);
+                copy_sqlite(url, &file).await.context(failed)?;
+                SQLITE
+            }
+            ControlAt::Postgres(url) => {
+                let file = self.to.join(POSTGRES);
+                postgres::dump(url, &file).await.context(failed)?;
+                POSTGRES
+            }
+        };
+        files::describe(self.to, Path::new(name)).await
+    }
+
+    /// Copies a folder of the data folder, without files that the server deletes meanwhile.
+    async fn copy_folder(&self, folder: &str) -> anyhow::Result<Vec<CopiedFile>> {
+        let from = self.plan.data_dir.join(folder);
+        let mut copied = Vec::new();
+        for path in files::files_below(&from)? {
+            let source = from.join(&path);
+            match files::copy(&source, self.to, &Path::new(folder).join(&path)).await {
+                Ok(file) => copied.push(file),
+                Err(_) if !source.exists() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Uploads the set. If that fails, or if `interrupted` completes first, deletes what was uploaded.
+    async fn upload(
+        &self,
+        bucket: &BackupBucket,
+        staging: &Staging,
+        interrupted: Pin<&mut impl Future>,
+    ) -> anyhow::Result<()> {
+        // Something else may have filled the place during the copy.
+        bucket.check_empty().await?;
+        staging.uploads_to(bucket.url())?;
+        let uploaded = self.send(bucket, interrupted).await;
+        if uploaded.is_err() {
+            let uploads = files::files_below(self.to).unwrap_or_default();
+            let deleted = timeout(CLEAN_UP_WITHIN, bucket.delete(&uploads)).await;
+            if !matches!(deleted, Ok(Ok(()))) {
+                tracing::warn!(
+                    place = bucket.url(),
+                    "cannot delete what the unfinished backup has uploaded: delete it yourself"
+                );
+            }
+        }
+        uploaded
+    }
+
+    async fn send(
+        &self,
+        bucket: &BackupBucket,
+        interrupted: Pin<&mut impl Future>,
+    ) -> anyhow::Result<()> {
+        let stop = CancellationToken::new();
+        let mut upload = pin!(bucket.upload(self.to, &stop, self.report));
+        tokio::select! {
+            uploaded = &mut upload => return uploaded,
+            _ = interrupted => {}
+        }
+        // What is being uploaded has to end, so that the bucket keeps no pieces of it.
+        stop.cancel();
+        match timeout(CLEAN_UP_WITHIN, upload).await {
+            Ok(Ok(())) => Ok(()),
+            _ => anyhow::bail!(INTERRUPTED),
+        }
+    }
+
     /// Cancels the copies in ClickHouse, and deletes the incomplete set.
     async fn clean_up(&self) {
         let copies = self.copies().clone();
@@ -225,64 +364,14 @@ impl Job<'_> {
             // Fails if the copy has already ended.
             let _cancelled = self.store.cancel_backup(copy).await.is_ok();
         }
-        let to = &self.plan.to;
-        if let Err(error) = std::fs::remove_dir_all(to) {
-            tracing::warn!(%error, folder = %to.display(), "cannot delete the unfinished backup");
+        if let Err(error) = std::fs::remove_dir_all(self.to) {
+            tracing::warn!(%error, folder = %self.to.display(), "cannot delete the unfinished backup");
         }
     }
 }
 
 fn now() -> Timestamp {
     Timestamp::from(Clock::system().now())
-}
-
-async fn copy_log(plan: &BackupPlan, hold: &LogHold) -> anyhow::Result<Vec<CopiedFile>> {
-    let held = || {
-        hold.files()?.context(
-            "while ClickHouse was copied, the ingest log became half full or the disk nearly full, so the server deleted records \
-             that the backup needs: raise --log-max-bytes, free some space, or make backups when there is less load",
-        )
-    };
-    let mut copied = Vec::new();
-    let log = held()?;
-    for path in log.others.iter().chain(&log.segments) {
-        let name = Path::new(LOG).join(path.file_name().unwrap_or_default());
-        copied.push(files::copy(path, &plan.to, &name).await?);
-    }
-    held()?;
-    Ok(copied)
-}
-
-async fn copy_control(plan: &BackupPlan) -> anyhow::Result<CopiedFile> {
-    let failed = "cannot copy the control database";
-    let name = match &plan.control {
-        ControlAt::Sqlite(url) => {
-            let file = plan.to.join(SQLITE);
-            copy_sqlite(url, &file).await.context(failed)?;
-            SQLITE
-        }
-        ControlAt::Postgres(url) => {
-            let file = plan.to.join(POSTGRES);
-            postgres::dump(url, &file).await.context(failed)?;
-            POSTGRES
-        }
-    };
-    files::describe(&plan.to, Path::new(name)).await
-}
-
-/// Copies a folder of the data folder, without files that the server deletes meanwhile.
-async fn copy_folder(plan: &BackupPlan, folder: &str) -> anyhow::Result<Vec<CopiedFile>> {
-    let from = plan.data_dir.join(folder);
-    let mut copied = Vec::new();
-    for path in files::files_below(&from)? {
-        let source = from.join(&path);
-        match files::copy(&source, &plan.to, &Path::new(folder).join(&path)).await {
-            Ok(file) => copied.push(file),
-            Err(_) if !source.exists() => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(copied)
 }
 
 /// The folder into which the embedded engine writes the tables. The engine can write only below its own folder.
@@ -299,26 +388,17 @@ impl Staged {
 
     /// Deletes the folders of all backups, also of killed ones.
     fn remove_all(&self) -> anyhow::Result<()> {
-        remove_folder(self.0.parent().unwrap_or(&self.0))
+        files::remove_folder(self.0.parent().unwrap_or(&self.0))
     }
 }
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        if let Err(error) = remove_folder(&self.0) {
+        if let Err(error) = files::remove_folder(&self.0) {
             tracing::warn!(
                 error = format!("{error:#}"),
                 "the next backup deletes this folder"
             );
         }
-    }
-}
-
-fn remove_folder(folder: &Path) -> anyhow::Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot delete {}", folder.display()))
-        }
-        _ => Ok(()),
     }
 }

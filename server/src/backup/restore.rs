@@ -4,16 +4,18 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use unjank_database::is_empty_postgres;
 use uuid::Uuid;
 
+use super::bucket::Sizes;
+use super::place::Staging;
 use super::set::{CLICKHOUSE, POSTGRES, SQLITE};
-use super::{BackupSet, ClickHouseAt, OnProgress, files, finish, postgres};
-use crate::store::control::is_empty_postgres;
+use super::{BackupSet, ClickHouseAt, OnProgress, Place, files, finish, postgres};
 use crate::store::{ClickHouse, EngineSettings, Target};
 
 /// What to restore, and to where.
 pub struct RestorePlan {
-    pub from: PathBuf,
+    pub from: Place,
     pub data_dir: PathBuf,
     /// PostgreSQL, if it holds the control database. It must be empty.
     pub postgres: Option<String>,
@@ -43,7 +45,10 @@ pub fn is_unfinished(data_dir: &Path) -> bool {
 
 /// Restores a set. After an interruption, the same call starts again.
 pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Result<BackupSet> {
-    let set = BackupSet::read(&plan.from)?;
+    let (set, objects) = match &plan.from {
+        Place::Folder(folder) => (BackupSet::read(folder)?, Sizes::new()),
+        Place::Bucket { bucket, .. } => bucket.read().await?,
+    };
     let data_dir = &plan.data_dir;
     check(plan, &set)?;
     if let Some(url) = &plan.postgres {
@@ -70,23 +75,35 @@ pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Resu
         data_dir.display()
     );
     empty(data_dir)?;
-    check_room(plan, &set)?;
+    let (from, staging) = match &plan.from {
+        Place::Folder(folder) => (folder.clone(), None),
+        Place::Bucket { staging, .. } => {
+            let staging = Staging::take(staging)?;
+            staging.renew()?;
+            (staging.set(), Some(staging))
+        }
+    };
+    check_room(plan, &from, &set, objects.values().sum())?;
+    if let Place::Bucket { bucket, .. } = &plan.from {
+        bucket.download(&objects, &from, report).await?;
+    }
     let all: u64 = set.files.iter().map(|file| file.bytes).sum();
     let mut done = 0;
     for file in &set.files {
         if file.path != Path::new(POSTGRES) {
-            files::copy_back(file, &plan.from, data_dir).await?;
+            files::copy_back(file, &from, data_dir).await?;
         }
         done += file.bytes;
         report("files", done, all);
     }
-    restore_tables(plan, &store, &set, report).await?;
+    restore_tables(plan, &from, &store, &set, report).await?;
     if let Some(url) = &plan.postgres {
         let failed = "cannot restore the control database";
-        postgres::load(url, &plan.from.join(POSTGRES))
+        postgres::load(url, &from.join(POSTGRES))
             .await
             .context(failed)?;
     }
+    drop(staging);
     files::sync_all(data_dir)?;
     std::fs::remove_file(&unfinished)?;
     files::sync_all(data_dir)?;
@@ -110,16 +127,29 @@ fn empty(data_dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Fails if the disk has too little room. Another server may use the same disk.
-fn check_room(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
+/// Fails if a disk has too little room. Another server may use the same disk. `from` is the folder of the set, into which `downloads` bytes
+/// are downloaded first.
+fn check_room(
+    plan: &RestorePlan,
+    from: &Path,
+    set: &BackupSet,
+    downloads: u64,
+) -> anyhow::Result<()> {
+    let is_one_disk = files::share_disk(from, &plan.data_dir);
     let tables = match &plan.into {
         RestoreInto::External { .. } => 0,
         // The embedded engine can read only below its own folder, so it needs links or a second copy.
-        RestoreInto::Embedded(_) if files::share_disk(&plan.from, &plan.data_dir) => 1,
+        RestoreInto::Embedded(_) if is_one_disk => 1,
         RestoreInto::Embedded(_) => 2,
     };
     let files = set.bytes() - set.table_bytes;
     let wanted = files + tables * set.table_bytes + SPARE_BYTES;
+    if is_one_disk {
+        return files::check_room(&plan.data_dir, wanted + downloads);
+    }
+    if downloads > 0 {
+        files::check_room(from, downloads + SPARE_BYTES)?;
+    }
     files::check_room(&plan.data_dir, wanted)
 }
 
@@ -160,9 +190,9 @@ fn check(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
             )
         }
         (ClickHouseAt::Elsewhere, RestoreInto::Embedded(_)) => anyhow::bail!(
-            "ClickHouse wrote the tables of this backup to another place. Copy the three folders there to {}, and set \
+            "ClickHouse wrote the tables of this backup to another place. Copy the three folders there to {}/{CLICKHOUSE}, and set \
              `\"clickhouse\": \"set\"` in backup.json",
-            plan.from.join(CLICKHOUSE).display()
+            plan.from
         ),
         _ => Ok(()),
     }
@@ -170,6 +200,7 @@ fn check(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
 
 async fn restore_tables(
     plan: &RestorePlan,
+    folder: &Path,
     store: &ClickHouse,
     set: &BackupSet,
     report: OnProgress<'_>,
@@ -181,8 +212,8 @@ async fn restore_tables(
         }
         RestoreInto::Embedded(engine) => {
             let name = Uuid::new_v4().to_string();
-            let folder = engine.engine_dir.join("backups");
-            files::link_folder(&plan.from.join(CLICKHOUSE), &folder.join(&name)).await?;
+            let copies = engine.engine_dir.join("backups");
+            files::link_folder(&folder.join(CLICKHOUSE), &copies.join(&name)).await?;
             let started = engine.start(&engine.ports()?).await?;
             store.point_at(Some(&started.file.target(&set.database)));
             let from = |part: &str| format!("File('{name}/{part}')");
@@ -194,7 +225,7 @@ async fn restore_tables(
             let stopped = started.stop(&engine.data_dir).await;
             loaded?;
             stopped?;
-            std::fs::remove_dir_all(&folder)
+            std::fs::remove_dir_all(&copies)
                 .context("cannot delete the engine's copy of the backup")
         }
     }

@@ -1,5 +1,6 @@
 //! The description of a set.
 
+use std::fmt::Display;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
@@ -9,7 +10,7 @@ use unjank_protocol::Timestamp;
 use crate::store::{BackupPart, DurableFiles};
 
 /// The description of a set of files. Without it, the set is incomplete.
-const DESCRIPTION: &str = "backup.json";
+pub(super) const DESCRIPTION: &str = "backup.json";
 /// The version of the layout.
 pub(super) const FORMAT: u32 = 1;
 
@@ -76,34 +77,40 @@ impl BackupSet {
     pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
         let path = folder.join(DESCRIPTION);
         let bytes = match std::fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => anyhow::bail!(
-                "{} is not a complete backup: {DESCRIPTION} is missing, which `unjank backup` writes last",
-                folder.display()
-            ),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Self::incomplete(&folder.display()));
+            }
             read => read.with_context(|| format!("cannot read {}", path.display()))?,
         };
+        let set = Self::parse(&folder.display(), &bytes)?;
+        let size = |path: &Path| Some(std::fs::metadata(folder.join(path)).ok()?.len());
+        set.check_files(&folder.display(), size)?;
+        Ok(set)
+    }
+
+    /// The error if there is no description. `place` is where the set should be.
+    pub(super) fn incomplete(place: &impl Display) -> anyhow::Error {
+        anyhow::anyhow!(
+            "{place} is not a complete backup: {DESCRIPTION} is missing, which `unjank backup` writes last"
+        )
+    }
+
+    /// Reads the description of a set that is in `place`.
+    pub(super) fn parse(place: &impl Display, bytes: &[u8]) -> anyhow::Result<Self> {
         #[derive(Deserialize)]
         struct Format {
             format: u32,
             version: String,
         }
-        let damaged = || format!("{} is damaged", path.display());
-        let Format { format, version } = serde_json::from_slice(&bytes).with_context(damaged)?;
+        let damaged = || format!("{place}/{DESCRIPTION} is damaged");
+        let Format { format, version } = serde_json::from_slice(bytes).with_context(damaged)?;
         anyhow::ensure!(
             format <= FORMAT,
-            "{} was made by unjank {version}, which is newer than this one: restore it with that version",
-            folder.display()
+            "{place} was made by unjank {version}, which is newer than this one: restore it with that version"
         );
-        let set: Self = serde_json::from_slice(&bytes).with_context(damaged)?;
+        let set: Self = serde_json::from_slice(bytes).with_context(damaged)?;
         for file in &set.files {
             anyhow::ensure!(is_inside(&file.path), "{}", damaged());
-            let length = std::fs::metadata(folder.join(&file.path)).map(|found| found.len());
-            anyhow::ensure!(
-                length.is_ok_and(|length| length == file.bytes),
-                "the backup {} lacks {}, or the file has another size",
-                folder.display(),
-                file.path.display()
-            );
         }
         for part in &set.parts {
             let is_name =
@@ -111,6 +118,22 @@ impl BackupSet {
             anyhow::ensure!(is_name, "{}", damaged());
         }
         Ok(set)
+    }
+
+    /// Fails unless the files of the set exist in `place` and have their sizes.
+    pub(super) fn check_files(
+        &self,
+        place: &impl Display,
+        size: impl Fn(&Path) -> Option<u64>,
+    ) -> anyhow::Result<()> {
+        for file in &self.files {
+            anyhow::ensure!(
+                size(&file.path) == Some(file.bytes),
+                "the backup {place} lacks {}, or the file has another size",
+                file.path.display()
+            );
+        }
+        Ok(())
     }
 }
 

@@ -8,11 +8,11 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use unjank_foundation::clock::UnixTime;
 use unjank_protocol::Timestamp;
 
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::alerts::{Judge, Replay, Rule, replay};
-use crate::clock::UnixTime;
 use crate::config::Shared;
 
 #[derive(Args, Debug)]

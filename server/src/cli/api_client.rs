@@ -11,8 +11,7 @@ use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
 use serde::de::DeserializeOwned;
-
-use crate::secret::Secret;
+use unjank_foundation::secret::Secret;
 
 /// The maximum number of attempts per request. With the pauses, they take a minute and a half.
 const ATTEMPTS: u32 = 10;

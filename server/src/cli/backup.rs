@@ -1,7 +1,7 @@
 //! `unjank backup`: copies everything that an installation needs, while the server runs.
 
 use std::io::{Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{HumanBytes, ProgressBar};
@@ -10,14 +10,16 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::byte_bar::byte_bar;
 use super::server::keep_files_private;
 use super::{DEFAULT_WAIT, runtime, store_in_use};
-use crate::backup::{BackupPlan, BackupSet, ControlAt, make};
-use crate::config::Shared;
+use crate::backup::{BackupBucket, BackupPlan, BackupSet, ControlAt, Place, make};
+use crate::config::{Shared, bucket_options};
 
-/// Copy all data into a folder, while the server runs
+/// Copy all data into a folder or a bucket, while the server runs
 ///
-/// The folder gets the tables of ClickHouse, the ingest log, the control database, the secret, the dead letters and the symbol files. Every batch that was acknowledged before the copy of the log is in the backup, exactly once. Restore the backup with `unjank restore`.
+/// The backup contains the tables of ClickHouse, the ingest log, the control database, the secret, the dead letters and the symbol files. Every batch that was acknowledged before the copy of the log is in the backup, exactly once. Restore the backup with `unjank restore`.
 ///
-/// The embedded engine first writes the tables into the data folder, so the data folder needs room for a second copy of the tables. A backup on the same disk protects against mistakes, not against the loss of the disk: copy it to another machine.
+/// The embedded engine first writes the tables into the data folder, so the data folder needs room for a second copy of the tables. A backup on the same disk protects against mistakes, not against the loss of the disk: copy it to another machine, or back up to a bucket.
+///
+/// A backup to a bucket (`s3://bucket/prefix`) is made in a staging folder and then uploaded. `backup.json` is uploaded last: without it, `unjank restore` refuses the backup. Credentials and region come from `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and `AWS_ENDPOINT`, as for --symbols-url. The staging folder is deleted at the end. If the command is killed, the next backup to the same bucket deletes what it left.
 ///
 /// Your own ClickHouse writes the tables to --clickhouse-to. If the control database is in PostgreSQL, `pg_dump` must be on the PATH. Symbol files in a bucket (--symbols-url) and the setting `UNJANK_SECRET` are not copied.
 #[derive(Args, Debug)]
@@ -26,13 +28,19 @@ use crate::config::Shared;
     after_long_help = "\
 Examples:
   unjank backup /backups/$(date -u +%F)                     the embedded engine
+  unjank backup s3://backups/shop/$(date -u +%F)             to a bucket
   unjank backup /backups/today --most-mib-per-second 50     with less load on the disk
   unjank backup /backups/today --clickhouse-url http://clickhouse:8123 \\
       --clickhouse-to \"S3('https://bucket.s3.amazonaws.com/today/{part}', 'key', 'secret')\""
 )]
 pub(super) struct BackupArgs {
-    /// The folder for the backup. It must not exist or must be empty. Only its owner can read the files.
-    folder: PathBuf,
+    /// The folder for the backup, or a prefix of a bucket, such as `s3://bucket/prefix`. It must not exist or must be empty. Only its owner can read the files of a folder.
+    #[arg(value_name = "PLACE")]
+    to: PathBuf,
+
+    /// The folder below which a backup to a bucket is staged. It needs room for the whole backup. Unset: the data folder.
+    #[arg(long, value_name = "DIR")]
+    staging: Option<PathBuf>,
 
     /// Limit how fast ClickHouse reads the tables, in MiB per second. 0: no limit.
     #[arg(long, value_name = "MIB", default_value_t = 0)]
@@ -51,6 +59,26 @@ pub(super) fn with_part(text: &str) -> Result<String, String> {
     Err("must contain {part}, such as Disk('backups', 'today/{part}')".to_owned())
 }
 
+/// Returns the place of a backup, as the command line names it.
+pub(super) fn place(
+    shared: &Shared,
+    place: &Path,
+    staging: Option<PathBuf>,
+) -> anyhow::Result<Place> {
+    let url = place.to_str().filter(|text| text.contains("://"));
+    let Some(url) = url else {
+        anyhow::ensure!(
+            staging.is_none(),
+            "a backup in a folder needs no staging folder: remove --staging"
+        );
+        return Ok(Place::Folder(place.to_owned()));
+    };
+    Ok(Place::Bucket {
+        bucket: BackupBucket::open(url, &bucket_options())?,
+        staging: staging.unwrap_or_else(|| shared.data_dir.clone()),
+    })
+}
+
 pub(super) fn run(shared: &Shared, args: BackupArgs) -> anyhow::Result<()> {
     keep_files_private();
     anyhow::ensure!(
@@ -62,7 +90,7 @@ pub(super) fn run(shared: &Shared, args: BackupArgs) -> anyhow::Result<()> {
         "your own ClickHouse writes the tables itself: set --clickhouse-to, such as \"S3('https://…/{{part}}', '…', '…')\""
     );
     let plan = BackupPlan {
-        to: args.folder,
+        to: place(shared, &args.to, args.staging)?,
         data_dir: shared.data_dir.clone(),
         control: control(shared),
         clickhouse_to: args.clickhouse_to,
@@ -79,7 +107,7 @@ pub(super) fn run(shared: &Shared, args: BackupArgs) -> anyhow::Result<()> {
 }
 
 /// Resolves when a signal asks the command to end.
-fn interrupted() -> std::io::Result<impl Future> {
+pub(super) fn interrupted() -> std::io::Result<impl Future> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
@@ -101,7 +129,7 @@ fn say(plan: &BackupPlan, set: &BackupSet) -> std::io::Result<()> {
     writeln!(
         stdout().lock(),
         "{}: {}, with all batches that were acknowledged{by} before {}\nrestore it with: unjank restore {0} --data-dir NEW_FOLDER",
-        plan.to.display(),
+        plan.to,
         HumanBytes(set.bytes()),
         set.complete_until
     )

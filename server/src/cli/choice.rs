@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
+use unjank_foundation::clock::UnixTime;
 use unjank_protocol::{Day, Timestamp};
 
-use crate::clock::UnixTime;
 use crate::query::NamedQuery;
 
 const MINUTE: Duration = Duration::from_secs(60);

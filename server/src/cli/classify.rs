@@ -11,8 +11,7 @@ use clap::Args;
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 use unjank_protocol::Frame;
-
-use crate::stacks::{Explanation, Rules, parse_text, stack_hash};
+use unjank_stacks::{Explanation, Rules, parse_text, stack_hash};
 
 /// Enough for any pasted text, and for the largest batch that the server accepts.
 const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;

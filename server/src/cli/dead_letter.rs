@@ -77,12 +77,13 @@ fn each(
     };
     let runtime = runtime()?;
     let clickhouse = runtime.block_on(store_in_use(shared, DEFAULT_WAIT))?;
+    let ledger = shared.data_dir.join("drain.json");
     let mut failed = 0;
     for id in &ids {
         let done = if retry {
             runtime.block_on(folder.retry(id, &clickhouse))
         } else {
-            runtime.block_on(folder.drop_item(id, &clickhouse))
+            runtime.block_on(folder.drop_item(id, &ledger, &clickhouse))
         };
         match done {
             Ok(item) => writeln!(

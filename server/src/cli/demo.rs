@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use unjank_foundation::clock::{HOUR, UnixTime};
 use unjank_protocol::Timestamp;
 
 use super::runtime;
 use super::server::{keep_files_private, listeners, refuse_unfinished, watch_signals};
 use crate::app::App;
-use crate::clock::{HOUR, UnixTime};
 use crate::config::{Keep, Serve, Shared};
 use crate::demo::{self, DemoClock, DemoFile, Plan, Sent};
 use crate::serve::{Surroundings, Then, serve_after};

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
+use unjank_database::{Actor, Control, Erasure, ErasureKind, ErasureState};
+use unjank_foundation::task::Tasks;
 use uuid::Uuid;
 
 use super::runtime;
 use crate::config::Shared;
 use crate::serve::control_database;
-use crate::store::control::{Actor, Control, Erasure, ErasureKind, ErasureState};
-use crate::task::Tasks;
 
 const POLL: Duration = Duration::from_millis(500);
 

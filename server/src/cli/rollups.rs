@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use unjank_foundation::clock::UnixTime;
 
 use super::choice::time;
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::auditor::{hour, last_closed};
-use crate::clock::UnixTime;
 use crate::config::Shared;
 use crate::store::{Book, ClickHouse, Difference, PAGES, Page, Period};
 

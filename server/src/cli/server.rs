@@ -8,13 +8,13 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use unjank_foundation::clock::Clock;
 
 use super::runtime;
+use crate::access::Credential;
 use crate::app::App;
 use crate::backup::is_unfinished;
-use crate::clock::Clock;
 use crate::config::{Serve, Shared};
-use crate::control::Credential;
 use crate::serve::{Listeners, Surroundings, Then, external, serve_after};
 use crate::store::{self, ClickHouse};
 

@@ -4,15 +4,15 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use unjank_database::{Actor, ControlError, Role, TokenScope};
+use unjank_foundation::clock::UnixTime;
+use unjank_foundation::task::Tasks;
 use uuid::Uuid;
 
 use super::runtime;
-use crate::clock::UnixTime;
+use crate::access::api_tokens::{IssueError, TokenRequest, issue};
 use crate::config::Shared;
-use crate::control::api_tokens::{IssueError, TokenRequest, issue};
 use crate::serve::control_database;
-use crate::store::control::{Actor, ControlError, Role, TokenScope};
-use crate::task::Tasks;
 
 #[derive(Args, Debug)]
 #[command(

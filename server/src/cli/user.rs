@@ -4,13 +4,13 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use unjank_database::{Actor, Control, NewUser};
+use unjank_foundation::task::Tasks;
 
 use super::runtime;
+use crate::access::logins as people;
 use crate::config::Shared;
-use crate::control::people;
 use crate::serve::control_database;
-use crate::store::control::{Actor, Control, NewUser};
-use crate::task::Tasks;
 
 #[derive(Args, Debug)]
 #[command(

@@ -9,11 +9,12 @@
 
 use std::collections::BTreeSet;
 
+use unjank_foundation::holm::holm;
+
 use super::budgets::{Budgets, Gate, Limit, Policy};
 use super::metric::{Metric, Statistic};
 use super::significance::{Test, least_p, mann_whitney};
 use super::{Comparison, Counted, Facts, Row, Side, Verdict};
-use crate::holm::holm;
 use crate::test_run::{Measurable, Measured, Quantity};
 
 /// Minimum number of values beyond a percentile on each side, so that no single value decides.

@@ -1,9 +1,9 @@
 //! Settings of notifications: the allowed targets and the mail server.
 
 use clap::Args;
+use unjank_foundation::secret::Secret;
 
 use crate::alerts::notify::AllowedTargets;
-use crate::secret::Secret;
 
 /// A part of the settings of `unjank serve`.
 #[derive(Args, Clone, Debug)]

@@ -3,11 +3,11 @@
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use reqwest::Url;
+use unjank_foundation::clock::HOUR;
+use unjank_foundation::secret::Secret;
 
 use super::Switch;
-use crate::clock::HOUR;
 use crate::openid_connect::{ProviderSettings, RoleMap, RoleMapping, is_safe};
-use crate::secret::Secret;
 
 /// A part of the settings of `unjank serve`.
 #[derive(Args, Clone, Debug)]

@@ -1,6 +1,5 @@
 //! Settings of symbol files.
 
-use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
@@ -35,21 +34,7 @@ pub struct Symbols {
     pub symbols_parser_ms: u64,
 }
 
-/// The start of the names of all variables of the environment that set up a bucket.
-const BUCKET_VARIABLES: &str = "AWS_";
-
 impl Symbols {
-    /// The variables of the environment that set up a bucket.
-    pub fn bucket_options(&self) -> Vec<(String, String)> {
-        let text = |(name, value): (OsString, OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
-        std::env::vars_os()
-            .filter_map(text)
-            .filter(|(name, _)| name.starts_with(BUCKET_VARIABLES))
-            .collect()
-    }
-
     /// Returns how long files without a use are kept; `None`: forever.
     pub fn keep_unused(&self) -> Option<Duration> {
         let days = self.symbols_unused_days;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::proxies::TrustedProxies;
+use crate::trusted_proxies::TrustedProxies;
 use crate::web_origins::WebOrigins;
 
 /// A part of the settings of `unjank serve`.

@@ -3,10 +3,10 @@
 use aws_lc_rs::rand;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use unjank_database::{Actor, Control, ControlError, Hidden, NewUser};
+use unjank_foundation::clock::UnixTime;
 
-use crate::clock::UnixTime;
-use crate::control::password;
-use crate::store::control::{Actor, Control, ControlError, Hidden, NewUser};
+use crate::access::password;
 
 pub const EMAIL: &str = "demo@example.com";
 

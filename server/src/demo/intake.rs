@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use unjank_foundation::clock::{HOUR, UnixTime};
+use unjank_foundation::shares::{Holder, Memory};
 
 use super::calendar::uses_of_day;
 use super::delivery::{Delivery, UnderWay};
 use super::population::{Install, installs};
 use super::stacks::{Stack, stacks};
 use super::{APP, PROJECT, Plan};
+use crate::access::{Budget, Caller};
 use crate::app::App;
-use crate::clock::{HOUR, UnixTime};
-use crate::control::{Budget, Caller};
 use crate::ingest::Device;
 use crate::intake::{Encoding, Format, Refused, Upload};
-use crate::shares::{Holder, Memory};
 
 /// Makes the traffic of each day.
 pub(super) struct Source {

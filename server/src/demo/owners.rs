@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anyhow::Context;
+use unjank_database::{Actor, DocumentChange};
 
 use super::{PAUSE, PROJECT};
+use crate::access::rule_sets::{Draft, save};
 use crate::app::App;
-use crate::control::rule_sets::{Draft, save};
-use crate::store::control::{Actor, DocumentChange};
 
 const RULES: &str = include_str!("owners.toml");
 /// A change of rules reaches the server's memory at once, unless the machine is busy.

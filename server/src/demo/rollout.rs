@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use unjank_protocol::{Batch, Timestamp};
 use unjank_random::Random;
+use unjank_remote_config::Device;
 use uuid::Uuid;
 
 use super::delivery::Delivery;
@@ -13,7 +14,6 @@ use super::intake::send;
 use super::population::{Install, installs};
 use super::{PROJECT, Plan};
 use crate::app::App;
-use crate::remote_config::Device;
 
 /// The share of the installs that poll: one in this many, at least [`FEWEST`].
 const ONE_IN: usize = 10;

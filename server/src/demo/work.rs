@@ -1,16 +1,16 @@
 //! The work of the people of the made-up shop: an alert rule, an override of the remote configuration, and decisions about groups of janks.
 
 use serde_json::json;
-
-use super::{PROJECT, Plan};
-use crate::alerts::Rule;
-use crate::app::App;
-use crate::clock::UnixTime;
-use crate::control::configurations::{Draft, save};
-use crate::query::NamedQuery;
-use crate::store::control::{
+use unjank_database::{
     Actor, Commented, DocumentChange, GroupDecision, JsonText, NewDecision, RuleText,
 };
+use unjank_foundation::clock::UnixTime;
+
+use super::{PROJECT, Plan};
+use crate::access::configurations::{Draft, save};
+use crate::alerts::Rule;
+use crate::app::App;
+use crate::query::NamedQuery;
 
 const APP_VERSION: &str = "4.12.0";
 

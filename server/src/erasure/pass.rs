@@ -4,11 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
+use unjank_database::{Erasure, ErasureKind, Work};
+use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use super::{ARRIVES, Eraser, StepError, of_subject};
-use crate::clock::UnixTime;
-use crate::store::control::{Erasure, ErasureKind, Work};
 use crate::store::{
     ErasureScope, Failure, Found, LIFE, OF_STACKS, Part, Period, Rebuilder, tables_of_installs,
 };
@@ -387,7 +387,7 @@ impl<'e> Pass<'e> {
     }
 
     /// Changes all receipts.
-    fn update_receipts(&mut self, mut change: impl FnMut(&mut crate::store::control::Receipt)) {
+    fn update_receipts(&mut self, mut change: impl FnMut(&mut unjank_database::Receipt)) {
         for one in &mut self.erasures {
             change(&mut one.receipt);
         }

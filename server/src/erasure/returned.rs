@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
+use unjank_database::{Erasure, ErasureKind};
+use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use super::{Eraser, StepError, of_subject};
-use crate::clock::UnixTime;
-use crate::store::control::{Erasure, ErasureKind};
 use crate::store::tables_of_installs;
 
 /// How often finished erasures are read.

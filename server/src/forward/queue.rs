@@ -6,10 +6,10 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
+use unjank_foundation::clock::UnixTime;
 
 use super::told::{ForwardState, Loss};
 use super::{Kind, Piece, REQUEST_BYTES, REQUEST_EVENTS};
-use crate::clock::UnixTime;
 use crate::metrics::{ForwardMetrics, ForwardOutcome};
 
 /// The most bytes that wait for the collector of one project.

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use reqwest::Url;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use serde::{Deserialize, Serialize};
+use unjank_foundation::forward_document::{ForwardDocument, SpanRule};
 use unjank_protocol::{Glob, Span, SpanStatus};
-use utoipa::ToSchema;
 
 use super::Kind;
 
@@ -18,50 +17,6 @@ const MAX_HEADERS: usize = 10;
 const MAX_HEADER_BYTES: usize = 4_096;
 /// A day, the longest duration of a span.
 const MAX_DURATION_MS: u64 = 86_400_000;
-
-/// What a project forwards to another collector, without its headers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schema(as = ForwardSetting)]
-pub struct ForwardDocument {
-    /// The address of the collector, as in `OTEL_EXPORTER_OTLP_ENDPOINT`: the server adds `/v1/traces` and `/v1/logs`. Empty: nothing
-    /// is forwarded.
-    #[schema(max_length = 500, example = "https://collector.example.com")]
-    pub endpoint: String,
-    /// A span is forwarded if one of the rules matches it. At most 20.
-    #[schema(max_items = 20)]
-    pub spans: Vec<SpanRule>,
-    /// Whether the beginnings and ends of incidents are forwarded, as log records.
-    pub incidents: bool,
-    pub compression: Compression,
-}
-
-/// How requests to the collector are compressed, as in `OTEL_EXPORTER_OTLP_COMPRESSION`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = ForwardCompression)]
-pub enum Compression {
-    #[default]
-    Gzip,
-    None,
-}
-
-/// Selects spans. All conditions must hold.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = ForwardSpanRule)]
-pub struct SpanRule {
-    /// The name of the span. `*` matches any characters, `?` one.
-    #[schema(min_length = 1, max_length = 200, example = "checkout*")]
-    pub name: String,
-    /// Only spans that took at least this long.
-    #[serde(default)]
-    #[schema(maximum = 86_400_000)]
-    pub min_duration_ms: u64,
-    /// Only spans with the status `error`.
-    #[serde(default)]
-    pub only_errors: bool,
-}
 
 /// What is wrong with a setting.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

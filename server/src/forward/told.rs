@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use unjank_foundation::clock::UnixTime;
 use utoipa::ToSchema;
 
 use super::Kind;
-use crate::clock::UnixTime;
 use crate::metrics::ForwardOutcome;
 
 /// What became of the events that this server should forward, since it started.

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use unjank_protocol::Frame;
+use unjank_stacks::function_key;
 
 use super::Forwarder;
 use crate::forward::{Piece, obfuscated_functions, with_names};
-use crate::stacks::function_key;
 use crate::symbols::named_function;
 
 /// How long a request waits for a mapping that is being prepared.

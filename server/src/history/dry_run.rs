@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::mpsc;
+use unjank_database::Actor;
+use unjank_foundation::clock::{DAY, UnixTime};
+use unjank_foundation::shares::Shares;
+use unjank_stacks::{Comparison, Report, RuleSet, Rules, Usage};
 
-use crate::clock::{DAY, UnixTime};
-use crate::control::rule_sets::{self, SaveError};
-use crate::shares::Shares;
-use crate::stacks::{Comparison, Report, RuleSet, Rules, Usage};
-use crate::store::control::Actor;
+use crate::access::rule_sets::{self, SaveError};
 use crate::store::{ClickHouse, Failure, StoredStack};
 
 /// The maximum number of stacks, the most frequent first. They take some 150 MB while they are read, and twice that if

@@ -10,7 +10,7 @@ impl Reclassifier {
     /// Moves what people decided about groups that have no stacks left to the groups that have these stacks now. Several servers may do this at
     /// the same time.
     pub(super) async fn move_handling(&self, project: &str) -> Result<(), Failure> {
-        let failed = |error: crate::store::control::ControlError| Failure::Later(error.to_string());
+        let failed = |error: unjank_database::ControlError| Failure::Later(error.to_string());
         let groups = self.control.groups_with_handling(project).await;
         for some in groups.map_err(failed)?.chunks(AT_ONCE) {
             for (from, to) in self.clickhouse.moved_groups(project, some).await? {

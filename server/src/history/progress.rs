@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
+use unjank_foundation::clock::UnixTime;
 
-use crate::clock::UnixTime;
 use crate::metrics::ReclassificationMetrics;
 use crate::store::StackCounts;
 

@@ -13,15 +13,15 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use unjank_database::Control;
+use unjank_foundation::clock::{Clock, UnixTime};
+use unjank_stacks::{RuleSet, needs_symbols};
 
 use super::progress::ProgressBoard;
 use super::repair::Repairs;
-use crate::clock::{Clock, UnixTime};
-use crate::control::Access;
+use crate::access::Access;
 use crate::metrics::SymbolMetrics;
 use crate::recent::ArrivedStacks;
-use crate::stacks::{RuleSet, needs_symbols};
-use crate::store::control::Control;
 use crate::store::{Classes, ClickHouse, Failure, NewClass, StoredStack};
 use crate::symbols::Symbolicator;
 

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use unjank_stacks::RuleSet;
+
 use super::reclassifier::Reclassifier;
 use super::symbolication::PIECE;
-use crate::stacks::RuleSet;
 use crate::store::Failure;
 
 /// The number of ids in one query for the stacks that need them.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use unjank_foundation::clock::UnixTime;
 use unjank_protocol::Frame;
+use unjank_stacks::{RuleSet, SymbolNeed, function_key};
 
 use super::reclassifier::{Reclassifier, classify};
-use crate::clock::UnixTime;
 use crate::metrics::StackOutcome;
 use crate::recent::ArrivedStack;
-use crate::stacks::{RuleSet, SymbolNeed, function_key};
 use crate::store::{Failure, FunctionName, StoredStack, SymbolicatedStack};
 use crate::symbols::{ReadableStack, named_function};
 

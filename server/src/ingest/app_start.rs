@@ -2,11 +2,11 @@
 
 use unjank_protocol::{AppStart, Signal};
 
-use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
+use crate::ingest::event_checks::{Checks, Event, Reject};
 use crate::recent::Dimension;
-use crate::store::{FrameBuilder, Kind};
+use crate::records::{FrameBuilder, Kind};
 
 impl Event for AppStart<'_> {
     const SIGNAL: Signal = Signal::AppStarts;
@@ -14,6 +14,7 @@ impl Event for AppStart<'_> {
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
         checks.time(&mut self.start)?;
         checks.duration_ms("duration_ms", self.duration_ms)?;
+        checks.sample_rate(self.sample_rate)?;
         checks.text(&mut self.page);
         checks.list(&mut self.phases);
         for phase in &mut self.phases {
@@ -52,5 +53,6 @@ impl Event for AppStart<'_> {
         frame.lists(Kind::U32List, "phases.duration_ms", counts(), |inner| {
             inner.fixed(phases().map(|phase| phase.duration_ms.to_le_bytes()));
         });
+        frame.f64s("sample_rate", starts.iter().map(|start| start.sample_rate));
     }
 }

@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 use unjank_protocol::{AtMost, Batch, Limits, Module, NotEmpty, Resource, Signal, for_each_signal};
 use uuid::Uuid;
 
-use super::check::{Event, Reject};
 use super::rejections::Rejections;
 use super::{Body, Refusal};
+use crate::ingest::event_checks::{Event, Reject};
 
 /// Memory for the attributes, stacks and other lists inside the events of one batch: enough for 10,000 events with 30 attributes each, or
 /// for 90,000 frames.

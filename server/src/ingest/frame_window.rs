@@ -2,11 +2,11 @@
 
 use unjank_protocol::{FrameWindow, Signal};
 
-use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
+use crate::ingest::event_checks::{Checks, Event, Reject};
 use crate::recent::Dimension;
-use crate::store::{FrameBuilder, Kind};
+use crate::records::{FrameBuilder, Kind};
 
 impl Event for FrameWindow<'_> {
     const SIGNAL: Signal = Signal::FrameWindows;

@@ -6,11 +6,11 @@
 use std::collections::HashSet;
 
 use unjank_protocol::{Code, Frame, Span, Text};
+use unjank_stacks::function_key;
 use unjank_symbols::{SOURCE_FILE_PREFIX, map_id_of};
 
 use super::text_filter::TextFilter;
 use crate::recent::Dimension;
-use crate::stacks::function_key;
 
 /// Replaces the name and the function of a span by the key of an obfuscated function.
 pub(super) fn set_key<'a>(span: &mut Span<'a>, filter: &mut TextFilter<'_>) {

@@ -7,14 +7,14 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use unjank_protocol::{Frame, Jank, Signal};
+use unjank_stacks::{Class, RulesId, needs_symbols, stack_hash};
 
 use super::Context;
-use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
+use crate::ingest::event_checks::{Checks, Event, Reject};
 use crate::recent::{Dimension, StackKey};
-use crate::stacks::{Class, RulesId, needs_symbols, stack_hash};
-use crate::store::{FrameBuilder, Kind, RecordBuilder};
+use crate::records::{FrameBuilder, Kind, RecordBuilder};
 
 /// The time that slow rules may take to classify the stacks of one batch. The reclassifier classifies the remaining stacks later.
 const LONGEST: Duration = Duration::from_millis(500);

@@ -2,7 +2,7 @@
 
 use unjank_protocol::{Receipt, Rejected, RejectedUnlisted, Signal};
 
-use super::check::Reject;
+use crate::ingest::event_checks::Reject;
 
 #[derive(Default)]
 pub(super) struct Rejections {

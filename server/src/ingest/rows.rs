@@ -1,12 +1,12 @@
 //! The columns that all signals share, and the row of each batch in `batches`.
 
+use unjank_foundation::clock::{DAY, UnixTime};
 use unjank_protocol::{Batch, Network, Resource, Timestamp};
 use uuid::Uuid;
 
 use super::Context;
-use super::check::Event;
-use crate::clock::{DAY, UnixTime};
-use crate::store::{FrameBuilder, Kind, RecordBuilder, uuid_bytes};
+use crate::ingest::event_checks::Event;
+use crate::records::{FrameBuilder, Kind, RecordBuilder, uuid_bytes};
 
 /// The table of a signal.
 pub(super) trait Table {

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+use unjank_foundation::expressions::{ExpressionError, Expressions};
+use unjank_foundation::fingerprint::fingerprint;
 use utoipa::ToSchema;
 
 use self::built_in::{Found, Kind};
-use crate::expressions::{ExpressionError, Expressions};
-use crate::fingerprint::fingerprint;
 
 /// Maximum number of rules of a project.
 const MOST_RULES: usize = 20;

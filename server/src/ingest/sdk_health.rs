@@ -2,10 +2,10 @@
 
 use unjank_protocol::{SdkHealth, Signal};
 
-use super::check::{Checks, Event, Reject};
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::store::{FrameBuilder, Kind};
+use crate::ingest::event_checks::{Checks, Event, Reject};
+use crate::records::{FrameBuilder, Kind};
 
 impl Event for SdkHealth<'_> {
     const SIGNAL: Signal = Signal::SdkHealth;

@@ -2,12 +2,12 @@
 
 use unjank_protocol::{Signal, Span, Text};
 
-use super::check::{Checks, Event, Reject};
 use super::functions;
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
+use crate::ingest::event_checks::{Checks, Event, Reject};
 use crate::recent::Dimension;
-use crate::store::{FrameBuilder, Kind, uuid_bytes};
+use crate::records::{FrameBuilder, Kind, uuid_bytes};
 
 impl Event for Span<'_> {
     const SIGNAL: Signal = Signal::Spans;

@@ -5,12 +5,12 @@
 
 use unjank_protocol::{Attributes, Batch, Events, Frame, Resource, Signal, Text, for_each_signal};
 
-use super::check::Event;
 use super::jank;
 use super::scrubbing::Scrubbing;
 use super::scrubbing::built_in::{Found, Kind};
+use crate::ingest::event_checks::Event;
 use crate::recent::{Dimension, ProjectNames};
-use crate::store::Outcome;
+use crate::records::Outcome;
 
 /// The name of everything above the bound.
 const OTHER: &str = "(other)";
@@ -170,8 +170,9 @@ impl<'f> TextFilter<'f> {
 mod tests {
     use std::sync::Arc;
 
+    use unjank_foundation::clock::{HOUR, UnixTime};
+
     use super::*;
-    use crate::clock::{HOUR, UnixTime};
     use crate::recent::RecentNames;
 
     const NOW: UnixTime = UnixTime::from_micros(1_795_176_000_000_000);

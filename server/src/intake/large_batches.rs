@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-
-use crate::shares::{Holder, Share, Shares};
+use unjank_foundation::shares::{Holder, Share, Shares};
 
 /// The longest wait of a batch for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::clock::UnixTime;
+use unjank_foundation::clock::UnixTime;
+
 use crate::ingest::NO_BATCH;
-use crate::store::{Count, Outcome, RecordBuilder};
+use crate::records::{Count, Outcome, RecordBuilder};
 
 type Key = (&'static str, Outcome, &'static str);
 

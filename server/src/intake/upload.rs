@@ -5,9 +5,8 @@ use std::io::Read;
 
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
+use unjank_foundation::shares::Memory;
 use zstd::bulk::Decompressor;
-
-use crate::shares::Memory;
 
 /// The `Content-Encoding` of a body.
 #[derive(Clone, Copy, PartialEq, Eq)]

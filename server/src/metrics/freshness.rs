@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus::Histogram;
-
-use crate::clock::UnixTime;
+use unjank_foundation::clock::UnixTime;
 
 /// The period of the percentiles.
 const RECENT: Duration = Duration::from_secs(5 * 60);

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use serde::{Deserialize, Serialize};
+use unjank_foundation::clock::UnixTime;
 
 use super::{ATTEMPT_LIFE, Callback, OidcError, ProviderSettings};
-use crate::clock::UnixTime;
-use crate::control::InstanceSecret;
+use crate::access::InstanceSecret;
 
 /// The tolerated clock difference between servers: one may finish an attempt that another started.
 const CLOCK_SKEW: Duration = Duration::from_secs(60);

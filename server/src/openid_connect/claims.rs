@@ -3,8 +3,7 @@
 use openidconnect::AdditionalClaims;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::store::control::ProviderEmail;
+use unjank_database::ProviderEmail;
 
 /// Claims that OpenID Connect does not define, such as `groups`.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -15,14 +15,14 @@ use openidconnect::{
 };
 use openidconnect::{ClaimsVerificationError, IdTokenClaims, SignatureVerificationError};
 use reqwest::Url;
+use unjank_database::ProviderEmail;
+use unjank_foundation::clock::UnixTime;
 
 use super::attempt::Attempt;
 use super::claims::{Claims, OtherClaims};
 use super::http_client::{HttpClient, is_safe};
 use super::provider::unreachable;
 use super::{CALLBACK, OidcError, ProviderSettings};
-use crate::clock::UnixTime;
-use crate::store::control::ProviderEmail;
 
 type Tokens = StandardTokenResponse<
     IdTokenFields<

@@ -12,12 +12,12 @@ use openidconnect::core::CoreProviderMetadata;
 use openidconnect::{DiscoveryError, IssuerUrl};
 use reqwest::Url;
 use tokio::sync::Mutex;
+use unjank_foundation::clock::UnixTime;
 
 use super::attempt::Attempt;
 use super::client::{self, Confirmed, IdTokenFault};
 use super::http_client::HttpClient;
 use super::{OidcError, ProviderSettings};
-use crate::clock::UnixTime;
 
 /// Metadata older than this is fetched again.
 const FRESH: Duration = Duration::from_secs(3_600);

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::store::control::{GivenRoles, Role};
+use unjank_database::{GivenRoles, Role};
 
 /// An entry of the mapping: `shop-developers=shop:editor` or `unjank-admins=operator`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,9 @@
 //! * A record with an exception: an error, as the SDK reports it: a span of no duration with the status `error`.
 //! * Everything else: a span of no duration, named by the event, or `log` and the severity.
 
+use unjank_foundation::fingerprint::fingerprint;
 use unjank_protocol::{Jank, JankKind, JankStrategy, Span, SpanId, SpanStatus, Text, TraceId};
+use unjank_stacks::parse_text;
 
 use super::attributes::{Known, cut};
 use super::message::{Raw, message};
@@ -13,8 +15,6 @@ use super::resource::{Scope, Sender};
 use super::spans::{span_id_of, time};
 use super::value::Any;
 use super::{Event, Found, Reject};
-use crate::fingerprint::fingerprint;
-use crate::stacks::parse_text;
 
 message! {
     LogRecord<'a> {

@@ -38,8 +38,8 @@ macro_rules! message {
         $(#[$doc])*
         #[derive(Debug, Default, serde::Deserialize)]
         #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-        pub(in crate::otlp) struct $name<'a> {
-            $($(#[$field_doc])* pub(in crate::otlp) $field: $type,)*
+        pub(super) struct $name<'a> {
+            $($(#[$field_doc])* pub(super) $field: $type,)*
         }
 
         $crate::otlp::message::message!(@read $name<'a> { $($number $field,)* });
@@ -48,8 +48,8 @@ macro_rules! message {
         $(#[$doc])*
         #[derive(Debug, Default, serde::Deserialize)]
         #[serde(default, rename_all = "camelCase")]
-        pub(in crate::otlp) struct $name {
-            $(pub(in crate::otlp) $field: $type,)*
+        pub(super) struct $name {
+            $(pub(super) $field: $type,)*
         }
 
         $crate::otlp::message::message!(@read $name { $($number $field,)* });

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use unjank_database::HandledGroup;
+use unjank_foundation::clock::UnixTime;
+
 use super::known_versions::{LOOK_BACK, Versions, later_versions};
 use super::{GroupFilter, MOST_VALUES, NamedQuery, QueryError};
-use crate::clock::UnixTime;
 use crate::store::ClickHouse;
-use crate::store::control::HandledGroup;
 
 const MOST_ROWS: u64 = 50_000;
 

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use unjank_foundation::clock::{DAY, UnixTime};
+use unjank_remote_config::version_order;
+
 use super::remembered::Remembered;
 use super::same_age::FirstSeen;
 use super::{NamedQuery, QueryError};
-use crate::clock::{DAY, UnixTime};
-use crate::remote_config::version_order;
 use crate::store::ClickHouse;
 use crate::store::reads::SeenVersion;
 

@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use unjank_remote_config::version_order;
+
 use super::known_versions::{Versions, first_seen};
 use super::{NamedQuery, ResolvedQuery};
-use crate::remote_config::version_order;
 use crate::store::{ClickHouse, Failure};
 
 /// The maximum number of stacks whose versions are read.
@@ -82,8 +83,9 @@ pub async fn latest_builds(
 
 #[cfg(test)]
 mod tests {
+    use unjank_foundation::clock::UnixTime;
+
     use super::*;
-    use crate::clock::UnixTime;
     use crate::query::Version;
 
     #[test]

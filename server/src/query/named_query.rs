@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use unjank_foundation::clock::{DAY, HOUR, UnixTime};
+
+use super::InvalidQuery;
 use super::group_filter::{GroupFilter, GroupStatus, groups_wanted};
 use super::period::{DAYS_FROM, LONGEST, Period, grain_of, step_of};
 use super::same_age::FirstSeen;
 use super::stored_form::{stored_form, stored_part};
-use crate::clock::{DAY, HOUR, UnixTime};
 use crate::store::reads::{
     Base, Dimension, Filter, Grain, Measure, Reading, Sort, Span, Subject, Time, Wanted, subject,
 };
@@ -22,11 +24,6 @@ const MOST_FILTERED: usize = 40;
 const MOST_MEASURES: usize = 50;
 const MOST_ROWS: u64 = 1_000;
 const DEFAULT_ROWS: u64 = 50;
-
-/// Why a query is invalid. The text names the valid alternatives.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct InvalidQuery(pub String);
 
 /// A query as names and values, not resolved yet.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::clock::{DAY, HOUR};
+use unjank_foundation::clock::{DAY, HOUR};
+
 use crate::store::reads::{Grain, Kept, Reading, Span};
 
 /// Minimum length of a period that is read from daily roll-ups: hourly roll-ups would have too many rows.

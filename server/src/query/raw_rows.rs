@@ -1,7 +1,8 @@
 //! Raw rows of a signal, for export.
 
+use unjank_foundation::clock::UnixTime;
+
 use super::{InvalidQuery, NamedQuery};
-use crate::clock::UnixTime;
 use crate::store::reads::{Reading, SUBJECTS};
 
 /// Larger exports are a case for ClickHouse's own tools.

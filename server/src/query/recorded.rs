@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use unjank_foundation::clock::UnixTime;
+use unjank_stacks::Rules;
 
 use super::{InvalidQuery, NamedQuery, QueryError};
-use crate::clock::UnixTime;
-use crate::stacks::Rules;
 use crate::store::reads::{Dimension, Reading, StoredFrame, recorded_signals, subject};
 use crate::store::{ClickHouse, Failure};
 use crate::test_run::{Collector, TestRun};

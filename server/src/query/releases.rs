@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use unjank_foundation::clock::{DAY, UnixTime};
+
 use super::QueryError;
 use super::known_versions::{KnownVersions, LOOK_BACK};
 use super::remembered::Remembered;
-use crate::clock::{DAY, UnixTime};
 use crate::store::ClickHouse;
 
 /// A version begins to reach users on the first day on which at least this share of the app's active installs runs it. Builds of testers

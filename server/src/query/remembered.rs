@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use unjank_foundation::clock::UnixTime;
+
 use super::QueryError;
-use crate::clock::UnixTime;
 
 /// Maximum number of projects. A full memory is cleared.
 const MOST_PROJECTS: usize = 256;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::clock::UnixTime;
+use unjank_foundation::clock::UnixTime;
+
 use crate::store::reads::Span;
 
 /// When the compared versions first appeared.
@@ -51,8 +52,9 @@ impl FirstSeen {
 
 #[cfg(test)]
 mod tests {
+    use unjank_foundation::clock::{DAY, HOUR};
+
     use super::*;
-    use crate::clock::{DAY, HOUR};
 
     fn day(number: u32) -> UnixTime {
         UnixTime::default() + number * DAY

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use unjank_foundation::clock::UnixTime;
+use unjank_stacks::Rules;
 
 use super::recorded::{MAX_BATCH_DELAY, check_run_filters};
 use super::{NamedQuery, QueryError};
-use crate::clock::UnixTime;
-use crate::stacks::Rules;
 use crate::store::ClickHouse;
 use crate::store::reads::{Grain, recorded_signals};
 use crate::test_run::{Collector, Measured};

@@ -1,10 +1,10 @@
 //! Sessions of apps: a page of a list, and everything that one session sent.
 
+use unjank_foundation::clock::{HOUR, UnixTime};
 use uuid::Uuid;
 
 use super::recorded::check_run_filters;
 use super::{InvalidQuery, NamedQuery, QueryError};
-use crate::clock::{HOUR, UnixTime};
 use crate::store::ClickHouse;
 use crate::store::reads::{
     FoundSession, Hours, LONGEST_SESSION, Reading, SessionFacts, SessionFrames, SessionJank,

@@ -1,16 +1,22 @@
 //! Tests which changes of a compared table chance cannot explain, with the test that alert rules use.
 
+use std::collections::BTreeMap;
+
+use futures_util::future::try_join_all;
+use unjank_foundation::holm::holm;
+
 use super::QueryError;
 use super::named_query::ResolvedQuery;
-use crate::holm::holm;
-use crate::store::ClickHouse;
 use crate::store::reads::{
     Base, Dimension, Filter, Formula, LEAST_INSTALLS, Measure, Reading, Side, SignificanceTest,
-    Subject, Wanted,
+    Subject, Wanted, have_same_test,
 };
+use crate::store::{ClickHouse, Failure};
 
 /// The significance level over all groups of a table together. A change with a lower p-value is significant.
 pub const SIGNIFICANCE: f64 = 0.01;
+/// Number of measures that one request tests at the same time. Each test uses all free cores.
+const AT_ONCE: usize = 2;
 
 /// The result of the test for one group.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,40 +36,65 @@ pub async fn significance(
     let Some((head, base)) = sides(&mut reading) else {
         return Ok(Vec::new());
     };
-    let mut found: Vec<Significance> = Vec::new();
     let measures = reading.measures.clone();
-    for (place, measure) in measures.iter().enumerate() {
-        reading.measures = vec![measure];
-        let strata = strata_of(reading.subject, measure, &reading.by);
-        let test = SignificanceTest {
-            reading: &reading,
-            head: &head,
-            base: &base,
-            up: true,
-            strata: &strata,
-        };
-        let tested = clickhouse.tested(&test).await?.unwrap_or_default();
-        let enough = tested
-            .into_iter()
-            .filter(|one| one.installs.0.min(one.installs.1) >= LEAST_INSTALLS);
-        let enough: Vec<_> = enough.collect();
-        let p: Vec<f64> = enough
-            .iter()
-            .map(|one| (2.0 * one.p.min(1.0 - one.p)).min(1.0))
-            .collect();
-        for (one, p) in enough.into_iter().zip(holm(&p, p.len())) {
-            let row = found.iter().position(|row| row.keys == one.keys);
-            let row = row.unwrap_or_else(|| {
-                found.push(Significance {
-                    keys: one.keys,
-                    p: vec![None; measures.len()],
-                });
-                found.len() - 1
-            });
-            found[row].p[place] = Some(p);
+    let mut distinct: Vec<&'static Measure> = Vec::new();
+    for measure in measures.iter().copied() {
+        if !distinct.iter().any(|one| have_same_test(one, measure)) {
+            distinct.push(measure);
         }
     }
-    Ok(found)
+    let mut found: BTreeMap<Vec<String>, Vec<Option<f64>>> = BTreeMap::new();
+    for some in distinct.chunks(AT_ONCE) {
+        let tests = some
+            .iter()
+            .copied()
+            .map(|measure| tested(clickhouse, &reading, measure, (&head, &base)));
+        for (measure, groups) in some.iter().zip(try_join_all(tests).await?) {
+            let is_same = |place: &usize| have_same_test(measure, measures[*place]);
+            let same: Vec<usize> = (0..measures.len()).filter(is_same).collect();
+            for (keys, p) in groups {
+                let row = found.entry(keys);
+                let row = row.or_insert_with(|| vec![None; measures.len()]);
+                same.iter().for_each(|place| row[*place] = Some(p));
+            }
+        }
+    }
+    let rows = found.into_iter();
+    Ok(rows.map(|(keys, p)| Significance { keys, p }).collect())
+}
+
+/// Tests one measure. Returns the groups with enough installs and their corrected p-values.
+async fn tested(
+    clickhouse: &ClickHouse,
+    reading: &Reading,
+    measure: &'static Measure,
+    (head, base): (&Side, &Side),
+) -> Result<Vec<(Vec<String>, f64)>, Failure> {
+    let mut reading = reading.clone();
+    reading.measures = vec![measure];
+    let strata = strata_of(reading.subject, measure, &reading.by);
+    let test = SignificanceTest {
+        reading: &reading,
+        head,
+        base,
+        up: true,
+        strata: &strata,
+    };
+    let groups = clickhouse.tested(&test).await?.unwrap_or_default();
+    let enough: Vec<_> = groups
+        .into_iter()
+        .filter(|one| one.installs.0.min(one.installs.1) >= LEAST_INSTALLS)
+        .collect();
+    let p: Vec<f64> = enough
+        .iter()
+        .map(|one| (2.0 * one.p.min(1.0 - one.p)).min(1.0))
+        .collect();
+    let corrected = holm(&p, p.len());
+    Ok(enough
+        .into_iter()
+        .map(|one| one.keys)
+        .zip(corrected)
+        .collect())
 }
 
 /// Takes the base out of a reading. Returns `None` if the reading has no base, or if it compares several versions with one.

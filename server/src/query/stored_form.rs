@@ -1,6 +1,6 @@
 //! The values of filters as rows have them.
 
-use crate::remote_config::canonical_id;
+use unjank_remote_config::canonical_id;
 
 /// Dimensions with UUIDs.
 const IDS: [&str; 2] = ["install_id", "session_id"];

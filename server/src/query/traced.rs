@@ -9,10 +9,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
+use unjank_foundation::holm::holm;
 use uuid::Uuid;
 
 use super::nesting::{Covering, DEEPEST, Nesting};
-use crate::holm::holm;
 use crate::store::reads::{StoredSpan, ratio_p};
 
 /// The numbers of a name, each divided by the number of traced spans.

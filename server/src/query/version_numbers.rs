@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use unjank_foundation::clock::UnixTime;
+
 use super::{NamedQuery, QueryError};
-use crate::clock::UnixTime;
 use crate::compare::{Metric, Statistic};
 use crate::store::ClickHouse;
 use crate::test_run::{Measurable, Quantity};
@@ -20,7 +21,6 @@ struct Question {
     of: fn(String) -> Measurable,
     by: &'static str,
     only: Option<(&'static str, &'static str)>,
-    count: &'static str,
     /// The name of the measure, the corresponding metric, and the factor between them.
     measures: &'static [(&'static str, Quantity, Statistic, f64)],
 }
@@ -35,7 +35,6 @@ const QUESTIONS: &[Question] = &[
         of: Measurable::Page,
         by: "page",
         only: None,
-        count: "samples",
         measures: &[
             ("fps", Quantity::Fps, MEAN, 1.0),
             ("slow_share", Quantity::SlowShare, MEAN, 1.0),
@@ -48,7 +47,6 @@ const QUESTIONS: &[Question] = &[
         of: Measurable::Page,
         by: "page",
         only: None,
-        count: "samples",
         measures: &[
             ("t1_p50_ms", Quantity::T1Ms, P50, 1.0),
             ("t2_p50_ms", Quantity::T2Ms, P50, 1.0),
@@ -71,7 +69,6 @@ const QUESTIONS: &[Question] = &[
         of: Measurable::Span,
         by: "name",
         only: Some(("kind", "manual")),
-        count: "samples",
         measures: &[
             ("p50_us", Quantity::DurationMs, P50, 0.001),
             (
@@ -88,7 +85,6 @@ const QUESTIONS: &[Question] = &[
         of: Measurable::Start,
         by: "kind",
         only: None,
-        count: "count",
         measures: &[
             ("p50_ms", Quantity::StartMs, P50, 1.0),
             ("p75_ms", Quantity::StartMs, Statistic::Percentile(75), 1.0),
@@ -100,7 +96,6 @@ const QUESTIONS: &[Question] = &[
         of: Measurable::Page,
         by: "page",
         only: Some(("name", "cpu_percent")),
-        count: "samples",
         measures: &[("mean", Quantity::CpuPercent, MEAN, 1.0)],
     },
     Question {
@@ -108,7 +103,6 @@ const QUESTIONS: &[Question] = &[
         of: Measurable::Page,
         by: "page",
         only: Some(("name", "memory_used_bytes")),
-        count: "samples",
         measures: &[("mean", Quantity::MemoryBytes, MEAN, 1.0)],
     },
 ];
@@ -153,15 +147,15 @@ impl Question {
             to: ask.to,
             base_version: Some(base.to_owned()),
             by: vec![self.by.to_owned()],
-            measures: names.chain([self.count]).map(ToOwned::to_owned).collect(),
-            order: Some(format!("-{}", self.count)),
+            measures: names.chain(["samples"]).map(ToOwned::to_owned).collect(),
+            order: Some("-samples".to_owned()),
             limit: Some(MOST_GROUPS),
             filters,
             ..NamedQuery::default()
         }
     }
 
-    /// Adds the metrics of a group. The count is the last value; a group that one side lacks has no values.
+    /// Adds the metrics of a group. The number of samples is the last value; a group that one side lacks has no values.
     fn note(&self, of: &Measurable, measured: &[f64], numbers: &mut Numbers) {
         let Some((count, values)) = measured.split_last() else {
             return;

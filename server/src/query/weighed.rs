@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use unjank_foundation::clock::UnixTime;
+
 use super::{NamedQuery, QueryError, WeighedStack};
-use crate::clock::UnixTime;
 use crate::store::ClickHouse;
 use crate::store::reads::StackDetail;
 

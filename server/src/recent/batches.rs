@@ -6,10 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use unjank_foundation::fingerprint::fingerprint;
 use unjank_protocol::Signal;
 use uuid::Uuid;
-
-use crate::fingerprint::fingerprint;
 
 pub enum Arrival {
     New(Ticket),

@@ -8,8 +8,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-
-use crate::clock::{HOUR, UnixTime};
+use unjank_foundation::clock::{HOUR, UnixTime};
 
 /// A kind of name with a bound of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

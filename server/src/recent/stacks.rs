@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::{UnixTime, micros};
-use crate::fingerprint::fingerprint;
-use crate::stacks::RulesId;
+use unjank_foundation::clock::{UnixTime, micros};
+use unjank_foundation::fingerprint::fingerprint;
+use unjank_stacks::RulesId;
 
 const WEEK: Duration = Duration::from_secs(7 * 86_400);
 

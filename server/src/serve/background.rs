@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tokio::time::{interval, sleep};
 use tokio_util::sync::CancellationToken;
+use unjank_foundation::clock::Clock;
 
 use super::intake::RECENT_BATCHES;
+use crate::access::Lease;
 use crate::alerts::{Evaluator, Judge};
 use crate::app::App;
 use crate::auditor::Auditor;
-use crate::clock::Clock;
 use crate::config::{Serve, Switch};
-use crate::control::Lease;
 use crate::history::{Reclassifier, Waits};
 use crate::intake::OutcomeCounts;
 use crate::retention_sweep::Sweeper;
@@ -149,10 +149,12 @@ pub(super) fn sweeper(app: &Arc<App>, settings: &Serve) -> Sweeper {
 
 #[cfg(test)]
 mod tests {
+    use unjank_foundation::clock::UnixTime;
+
     use super::*;
-    use crate::clock::UnixTime;
     use crate::metrics::Metrics;
-    use crate::store::{Count, LogSettings, Outcome};
+    use crate::records::{Count, Outcome};
+    use crate::store::LogSettings;
 
     fn log(folder: &tempfile::TempDir, min_free_bytes: u64) -> IngestLog {
         let settings = LogSettings {

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use unjank_foundation::clock::Clock;
+use unjank_foundation::shares::Shares;
 use unjank_protocol::Limits;
+use unjank_stacks::RuleSet;
 
-use crate::clock::Clock;
+use crate::access::{Access, RefusedKeys};
 use crate::config::Serve;
-use crate::control::{Access, RefusedKeys};
 use crate::forward::ForwardQueue;
 use crate::intake::{Intake, LargeBatches, OutcomeCounts};
 use crate::metrics::Metrics;
 use crate::recent::{RecentBatches, RecentNames, RecentStacks};
-use crate::shares::Shares;
-use crate::stacks::RuleSet;
 use crate::store::IngestLog;
 
 /// Batches to remember, so that a retry is answered without a query to ClickHouse: at least half of this number.

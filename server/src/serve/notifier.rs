@@ -3,23 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use unjank_database::Control;
+use unjank_foundation::clock::Clock;
+use unjank_foundation::secret::Secret;
+use unjank_foundation::task::Tasks;
 use uuid::Uuid;
 
+use crate::access::{Access, InstanceSecret};
 use crate::alerts::notify::{
     Mailer, Notifier, Outbound, announce_incidents, deliver, schedule_digests,
 };
 use crate::app::App;
-use crate::clock::Clock;
 use crate::config::Serve;
-use crate::control::{Access, InstanceSecret};
 use crate::forward::ForwardQueue;
 use crate::forwarding::Forwarder;
 use crate::metrics::NotificationMetrics;
-use crate::secret::Secret;
 use crate::store::ClickHouse;
-use crate::store::control::Control;
 use crate::symbols::Symbolicator;
-use crate::task::Tasks;
 
 /// The inputs of the notifier besides its settings.
 pub(super) struct NotifierInputs {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use unjank_database::Control;
+use unjank_foundation::clock::Clock;
+use unjank_foundation::task::Tasks;
+
 use crate::app::App;
-use crate::clock::Clock;
-use crate::config::{Serve, Shared};
+use crate::config::{Serve, Shared, bucket_options};
 use crate::metrics::SymbolMetrics;
-use crate::store::control::Control;
 use crate::symbols::{Assemblies, Lookups, Parser, SymbolStore};
-use crate::task::Tasks;
 
 /// Maximum number of requests with chunks of symbol files at a time. Each may take 24 MiB.
 pub(super) const UPLOADS: usize = 4;
@@ -27,7 +28,7 @@ pub(super) fn open(
     let min_free_bytes = settings.min_free_bytes;
     let settings = &settings.symbols;
     let store = match &settings.symbols_url {
-        Some(url) => SymbolStore::bucket(url, &settings.bucket_options())?,
+        Some(url) => SymbolStore::bucket(url, &bucket_options())?,
         None => SymbolStore::folder(&shared.data_dir.join("symbols"))?,
     };
     let parser = Parser::new(

@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, Failure};
 use super::raw::RAW;
-use super::rebuild::SCRATCH;
 use super::roll_ups::RollUpTable;
+use super::upkeep::rebuild::SCRATCH;
 
 /// Tables that are copied together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

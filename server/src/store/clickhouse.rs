@@ -6,10 +6,10 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use clickhouse::{Client, Compression};
 use tokio::sync::Notify;
+use unjank_foundation::clock::{DAY, UnixTime};
 use uuid::Uuid;
 
-use super::native::BadFrame;
-use crate::clock::{DAY, UnixTime};
+use crate::records::native::BadFrame;
 
 /// How to reach ClickHouse.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,15 +1,16 @@
 //! Recently seen installs and their volume of events, to predict the effect of a change before it is made.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use clickhouse::Row;
 use clickhouse::query::{Query, RowCursor};
 use serde::Deserialize;
+use unjank_foundation::clock::{UnixTime, micros};
 use unjank_protocol::Signal;
 use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, Failure};
-use crate::clock::{UnixTime, micros};
 
 /// A slower query is cancelled, because a client waits for it.
 const MAX_SECONDS: u32 = 20;
@@ -69,11 +70,12 @@ fn columns(signal: Signal) -> (&'static str, &'static str, &'static str) {
     const WEIGHT: &str = "1 / sample_rate";
     match signal {
         Signal::Spans => ("toString(name)", "start", WEIGHT),
-        Signal::FrameWindows | Signal::Janks | Signal::PageLoads | Signal::Recompositions => {
-            ("''", "start", WEIGHT)
-        }
+        Signal::FrameWindows
+        | Signal::Janks
+        | Signal::PageLoads
+        | Signal::AppStarts
+        | Signal::Recompositions => ("''", "start", WEIGHT),
         Signal::Metrics => ("''", "time", WEIGHT),
-        Signal::AppStarts => ("''", "start", "0"),
         Signal::Traffic => ("''", "toDateTime(day)", "0"),
         Signal::SdkHealth | Signal::Other => ("''", "received_at", "0"),
     }
@@ -104,21 +106,23 @@ impl ClickHouse {
         Ok(of_sample(self.ask(&sql)?, sample).fetch_all().await?)
     }
 
-    /// Returns an install with its latest properties, if it sent a batch since a time.
+    /// Returns an install with its latest properties, if it sent a batch in a period. Reads all batches of the project in that period.
     pub async fn seen_install(
         &self,
         project: &str,
         install_id: Uuid,
-        since: UnixTime,
+        during: Range<UnixTime>,
     ) -> Result<Option<SeenInstall>, Failure> {
         let sql = format!(
             "{} WHERE project = {{project:String}} AND install_id = {{install:UUID}} \
-                AND received_at >= fromUnixTimestamp64Micro({{since:Int64}}) GROUP BY install_id",
+                AND received_at >= fromUnixTimestamp64Micro({{since:Int64}}) \
+                AND received_at < fromUnixTimestamp64Micro({{until:Int64}}) GROUP BY install_id",
             latest_properties(self.database())
         );
         let query = self.ask(&sql)?.param("project", project);
         let query = query.param("install", install_id.to_string());
-        Ok(query.param("since", since).fetch_optional().await?)
+        let query = query.param("since", during.start);
+        Ok(query.param("until", during.end).fetch_optional().await?)
     }
 
     /// Streams the volumes of a signal from the installs of a sample: at most [`MAX_VOLUMES`] rows.

@@ -26,8 +26,8 @@ use self::disk::{Append, Command};
 use self::hold::Release;
 pub use self::hold::{HeldLog, LogHold};
 use super::durable_file::DurableFiles;
-use super::record::Record;
 use crate::metrics::LogMetrics;
+use crate::records::record::Record;
 
 #[derive(Clone, Debug)]
 pub struct LogSettings {

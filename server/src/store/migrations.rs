@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::slice;
 
 use clickhouse::Client;
-
-use crate::fingerprint::fingerprint;
+use unjank_foundation::fingerprint::fingerprint;
 
 use super::clickhouse::{ClickHouse, Failure};
 
@@ -52,6 +51,7 @@ const MIGRATIONS: &[Migration] = migrations![
     "0023_ends_of_janks",
     "0024_modes",
     "0025_values_below_zero",
+    "0026_rates_of_app_starts",
 ];
 
 /// What all migrations make together, for a database without tables. A test compares both ways.

@@ -9,10 +9,9 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use unjank_foundation::clock::UnixTime;
+use unjank_foundation::fingerprint::fingerprint;
 use uuid::Uuid;
-
-use crate::clock::UnixTime;
-use crate::fingerprint::fingerprint;
 
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

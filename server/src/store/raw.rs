@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::columns::{Kind, PLAIN, SAME};
-use super::native::{BadFrame, Frame};
+use crate::records::columns::{Kind, PLAIN, SAME};
+use crate::records::native::{BadFrame, Frame};
 
 /// A table with one row per event or batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,9 @@ pub(super) const RAW: [RawTable; 10] = [
         period: Period::Day,
     },
 ];
+
+/// A year and a month, such as 202611.
+pub(super) type Month = u32;
 
 /// The first day of a period, in days since the epoch.
 pub(super) type Day = i32;
@@ -174,7 +177,7 @@ fn add(days: &mut BTreeMap<Day, usize>, (day, rows): (i64, usize)) -> Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::FrameBuilder;
+    use crate::records::FrameBuilder;
 
     fn frame(table: &str, days: &[i64]) -> Vec<u8> {
         let mut frame = FrameBuilder::new(table, days.len());

@@ -37,7 +37,9 @@ pub use self::session_events::{
     SessionStart, SpanChoice,
 };
 pub use self::sessions::{FoundSession, Hours, LONGEST_SESSION, SessionFacts, timed_signals};
-pub use self::significance::{LEAST_INSTALLS, Side, SignificanceTest, Tested, ratio_p};
+pub use self::significance::{
+    LEAST_INSTALLS, Side, SignificanceTest, Tested, have_same_test, ratio_p,
+};
 pub use self::single_starts::{FirstStarts, StoredStart};
 pub use self::statement::{Base, Filter, Grain, Reading, Sort, Span, Wanted};
 pub use self::subjects::requests::is_request;

@@ -2,6 +2,9 @@
 //!
 //! Counts and sums are weighted by the inverse of the sample rate. `migrations/clickhouse/0006_rollups.sql` explains the columns.
 
+pub(super) mod fold;
+pub(super) mod holds;
+pub(super) mod marks;
 use self::Expression::{Column, Histogram, HistogramIf, Is};
 use super::buckets::bucket;
 
@@ -180,22 +183,23 @@ pub(super) static DEFINITIONS: [Definition; 12] = [
     Definition {
         name: "app_starts_to_hourly",
         signal: "app_starts",
-        counts: ("1", "count"),
+        counts: ("1", "samples"),
         table: "app_starts",
         join: "",
         target: "app_starts_hourly",
         by_day: Some("app_starts_daily"),
         keys: &[Column("kind"), Is("toStartOfHour(start)", "hour")],
         values: &[
-            Is("toFloat64(count())", "count"),
-            Is("toFloat64(sum(duration_ms))", "sum_ms"),
+            Is("sum(1 / sample_rate)", "count"),
+            Is("toFloat64(count())", "samples"),
+            Is("sum(duration_ms / sample_rate)", "sum_ms"),
             Is(
-                "sumIf(1., received_at > (start + toIntervalHour(1)))",
+                "sumIf(1 / sample_rate, received_at > (start + toIntervalHour(1)))",
                 "late",
             ),
             Histogram {
                 value: "duration_ms",
-                weight: "1.",
+                weight: "1 / sample_rate",
                 name: "durations_ms",
             },
             Is("uniqCombined64State(12)(install_id)", "installs"),

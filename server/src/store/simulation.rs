@@ -13,6 +13,7 @@
     reason = "a model: its numbers are small, and its tasks end with their world"
 )]
 
+mod aimed;
 mod backups;
 mod chance;
 mod connection;

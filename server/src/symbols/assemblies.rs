@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::{Instant, interval, timeout_at};
 use tokio_util::sync::CancellationToken;
+use unjank_database::{Actor, Control, ControlError, SymbolFile};
+use unjank_foundation::clock::Clock;
 use uuid::Uuid;
 
 use super::MAX_FILE_BYTES;
@@ -16,9 +18,7 @@ use super::joining::{JoinError, Joiner};
 use super::lookups::{LookupError, Lookups};
 use super::store::{StoreError, SymbolStore};
 use super::waiting::{Full, Waiting};
-use crate::clock::Clock;
 use crate::metrics::SymbolMetrics;
-use crate::store::control::{Actor, Control, ControlError, SymbolFile};
 
 /// The maximum number of failures that are remembered, for clients that ask again.
 const MAX_FAILURES: usize = 1_000;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use sha1::Digest;
 use tokio::io::AsyncWriteExt;
+use unjank_database::{ControlError, NewSymbolFile};
+use unjank_foundation::clock::Clock;
 use unjank_symbols::Found;
 
 use super::MAX_FILE_BYTES;
@@ -12,8 +14,6 @@ use super::assemblies::{AssembleError, AssemblyRequest};
 use super::lookups::Lookups;
 use super::parser::ParserError;
 use super::store::StoreError;
-use crate::clock::Clock;
-use crate::store::control::{ControlError, NewSymbolFile};
 use crate::store::free_bytes;
 
 /// The maximum number of builds of all files of a project. It also limits the number of small files.

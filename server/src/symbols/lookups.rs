@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::sync::Mutex as AsyncMutex;
+use unjank_database::{Actor, Control, ControlError, UsableBuild};
+use unjank_foundation::clock::Clock;
 use unjank_symbols::{Format, Found, LOOKUP_VERSION, LookupFile, LookupKind, SymbolId};
 use uuid::Uuid;
 
 use super::parser::{Parser, ParserError};
 use super::store::{StoreError, SymbolStore};
-use crate::clock::Clock;
-use crate::store::control::{Actor, Control, ControlError, UsableBuild};
 
 /// The maximum number of builds that are kept in memory, present or absent. A present one is an open file and its map.
 const MAX_OPEN: usize = 256;

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{ClientConfigKey, ObjectStore, ObjectStoreExt, RetryConfig, WriteMultipart};
+use object_store::{ObjectStore, ObjectStoreExt, RetryConfig, WriteMultipart};
 use sha2::Digest;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use unjank_foundation::clock::UnixTime;
 
 use super::assemblies::Key;
-use crate::clock::UnixTime;
+use crate::bucket::{self, BucketError};
 
 /// Chunks that were not joined by then are deleted.
 const CHUNKS_LIVE: Duration = Duration::from_secs(24 * 3600);
@@ -30,8 +30,6 @@ const CONCURRENT: usize = 16;
 /// How often and for how long a request to a bucket is repeated. Build tools wait for the answer, and ask again later.
 const RETRIES: usize = 3;
 const RETRY_FOR: Duration = Duration::from_secs(20);
-/// The maximum time of one request to a bucket, unless `AWS_TIMEOUT` names another.
-const ANSWER_WITHIN: &str = "60 seconds";
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -93,33 +91,22 @@ impl SymbolStore {
 
     /// Opens a bucket, such as `s3://symbols/unjank`. `options` are named like the variables of the environment: `AWS_ACCESS_KEY_ID`, …
     pub fn bucket(url: &str, options: &[(String, String)]) -> Result<Self, StoreError> {
-        let invalid = |why: String| {
-            let error = format!("--symbols-url must be like s3://bucket/prefix: {why}");
-            std::io::Error::new(std::io::ErrorKind::InvalidInput, error)
-        };
-        let parsed = reqwest::Url::parse(url).map_err(|error| invalid(error.to_string()))?;
-        let bucket = parsed.host_str().filter(|_| parsed.scheme() == "s3");
-        let bucket = bucket.ok_or_else(|| invalid(format!("`{url}` names no bucket")))?;
-        let root = Path::from_url_path(parsed.path());
-        let root = root.map_err(|error| invalid(error.to_string()))?;
-        let timeout = AmazonS3ConfigKey::Client(ClientConfigKey::Timeout);
-        let mut builder = AmazonS3Builder::new().with_config(timeout, ANSWER_WITHIN);
-        for (name, value) in options {
-            if let Ok(key) = name.to_ascii_lowercase().parse() {
-                builder = builder.with_config(key, value);
-            }
-        }
         let retry = RetryConfig {
             max_retries: RETRIES,
             retry_timeout: RETRY_FOR,
             ..RetryConfig::default()
         };
-        let builder = builder.with_bucket_name(bucket).with_retry(retry);
-        let objects: Arc<dyn ObjectStore> = Arc::new(builder.build()?);
+        let opened = bucket::open(url, options, retry).map_err(|error| match error {
+            BucketError::Settings(error) => StoreError::from(error),
+            error @ BucketError::Url(_) => {
+                let error = format!("--symbols-url {error}");
+                std::io::Error::new(std::io::ErrorKind::InvalidInput, error).into()
+            }
+        })?;
         Ok(Self {
-            chunks: Arc::clone(&objects),
-            objects,
-            root,
+            chunks: Arc::clone(&opened.objects),
+            objects: opened.objects,
+            root: opened.root,
             folder: None,
         })
     }

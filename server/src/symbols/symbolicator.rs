@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use unjank_protocol::{Frame, Text};
+use unjank_stacks::SymbolNeed;
 use unjank_symbols::{JavaFrame, Location, LookupFile, LookupKind, Origin, SymbolId};
 
 use super::alternatives::one_of;
 use super::lookups::{LookupError, Lookups};
-use crate::stacks::SymbolNeed;
 
 /// The maximum number of frames of a readable stack: twice what devices may send, because inlined functions become frames.
 const MAX_FRAMES: usize = 256;

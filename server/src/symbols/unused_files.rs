@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use unjank_database::{Actor, ControlError};
+use unjank_foundation::clock::UnixTime;
+
 use super::lookups::{LookupError, Lookups};
-use crate::clock::UnixTime;
-use crate::store::control::{Actor, ControlError};
 use crate::store::{ClickHouse, Failure};
 
 /// The maximum number of files that are looked at in one sweep.

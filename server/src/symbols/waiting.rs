@@ -94,8 +94,9 @@ fn part<'q, T: Default>(queue: &'q mut VecDeque<(String, T)>, name: &str) -> &'q
 
 #[cfg(test)]
 mod tests {
+    use unjank_database::Actor;
+
     use super::*;
-    use crate::store::control::Actor;
 
     fn request(project: &str, owner: &str, checksum: &str, chunks: usize) -> AssemblyRequest {
         AssemblyRequest {

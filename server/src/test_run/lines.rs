@@ -11,12 +11,12 @@ use unjank_protocol::{
     AppStart, FrameWindow, Jank, Metric, PageLoad, Recomposition, Resource, SdkHealth, Span, Text,
     Timestamp, Traffic,
 };
+use unjank_stacks::Rules;
 
 use super::app::Session;
 use super::pages::{PagesByName, Samples};
 use super::spans::{RedrawnFunctions, SpansByName};
 use super::{Lasted, Start, TestRun, traffic};
-use crate::stacks::Rules;
 
 /// Maximum length of a line. A stall with all its stacks takes some hundred kilobytes.
 const LONGEST_LINE: u64 = 8 * 1024 * 1024;

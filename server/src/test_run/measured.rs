@@ -226,7 +226,12 @@ impl Measured {
 
     pub(super) fn add_start(&mut self, start: &AppStart<'_>) {
         let kind = Measurable::Start(start.kind.as_str().to_owned());
-        self.add(&kind, Quantity::StartMs, float(start.duration_ms), 1.0);
+        self.add(
+            &kind,
+            Quantity::StartMs,
+            float(start.duration_ms),
+            weight(start.sample_rate),
+        );
     }
 
     pub(super) fn add_traffic(&mut self, traffic: &Traffic<'_>) {

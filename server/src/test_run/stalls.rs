@@ -1,9 +1,9 @@
 //! Stalls of the main loop: number, total time, and the longest ones in full.
 
 use unjank_protocol::{Jank, JankKind, Timestamp};
+use unjank_stacks::{Class, Rules};
 
 use super::weight;
-use crate::stacks::{Class, Rules};
 use crate::store::reads::StoredFrame;
 
 /// Maximum number of stalls kept in full.

@@ -1,7 +1,8 @@
 //! Runs whose numbers can be verified by hand.
 
+use unjank_stacks::Rules;
+
 use super::*;
-use crate::stacks::Rules;
 
 fn run(lines: &str) -> TestRun {
     let rules = Rules::built_in();

@@ -1,29 +1,11 @@
-use std::io::{self, Write};
+//! Converts symbol files to lookup files.
 
-use crate::inspect::{Unusable, causes, inspect};
+use std::io::Write;
+
+use crate::error::ConvertError;
+use crate::inspect::inspect;
 use crate::seal::Sealing;
 use crate::{Format, native, r8, source_map};
-
-/// Why a file cannot be converted.
-#[derive(Debug, thiserror::Error)]
-pub enum ConvertError {
-    #[error("{0}")]
-    Unusable(#[from] Unusable),
-    #[error("the other file is not the one that this file needs: expected the build id {0}")]
-    OtherShared(String),
-    #[error("the file has no build at place {0}")]
-    NoSuchBuild(u32),
-    #[error("cannot read the symbols: {0}")]
-    Damaged(String),
-    #[error("cannot write the converted file: {0}")]
-    Write(#[from] io::Error),
-}
-
-impl ConvertError {
-    pub(crate) fn damaged(error: &dyn std::error::Error) -> Self {
-        Self::Damaged(causes(error))
-    }
-}
 
 /// Writes one build of a file in the form that a [`LookupFile`](crate::LookupFile) searches.
 ///

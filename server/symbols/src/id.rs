@@ -1,3 +1,5 @@
+//! The ids by which frames and symbol files find each other.
+
 use std::fmt;
 
 /// The id of one build of a module, by which frames and symbol files find each other: a GNU build id, the UUID of a Mach-O image, the

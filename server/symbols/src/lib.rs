@@ -8,6 +8,8 @@
 //! A [`LookupFile`] reads only what [`convert()`] has written.
 
 mod convert;
+mod error;
+mod found;
 mod id;
 mod inspect;
 mod lookup;
@@ -18,9 +20,11 @@ mod seal;
 mod source_map;
 mod words;
 
-pub use self::convert::{ConvertError, convert, convert_with};
+pub use self::convert::{convert, convert_with};
+pub use self::error::{ConvertError, Unusable};
+pub use self::found::{Contents, Format, Found};
 pub use self::id::SymbolId;
-pub use self::inspect::{Contents, Format, Found, Unusable, inspect};
+pub use self::inspect::inspect;
 pub use self::lookup::{JavaFrame, LookupFile, LookupKind, NotALookupFile, map_file};
 pub use self::names::kotlin_native;
 pub use self::r8::{SOURCE_FILE_PREFIX, map_id_of};

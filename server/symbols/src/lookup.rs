@@ -1,3 +1,5 @@
+//! Lookup files: what a frame stands for, from a file that is mapped into memory.
+
 use std::fs::File;
 use std::io;
 use std::path::Path;

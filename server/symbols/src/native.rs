@@ -17,8 +17,8 @@ use symbolic::symcache::{SymCache, SymCacheConverter};
 
 use self::debug_info::DebugInfo;
 use self::lines::Lines;
-use crate::convert::ConvertError;
-use crate::inspect::{MAX_FOUND, Unusable, causes};
+use crate::error::{ConvertError, Unusable, causes};
+use crate::found::MAX_FOUND;
 use crate::names::{readable, with_module};
 use crate::{Contents, Format, Found, Location, MAX_LOCATIONS, Origin, SymbolId};
 

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 pub(crate) use self::retrace::retrace;
 pub(crate) use self::tables::Tables;
-use crate::convert::ConvertError;
+use crate::error::ConvertError;
 use crate::{Contents, Format, Found, SymbolId};
 
 /// R8 writes this and the mapping's id as the source file of every class, unless the app keeps the original names of files.

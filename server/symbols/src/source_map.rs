@@ -15,8 +15,7 @@ use self::bundle::Bundle;
 use self::fields::{Fields, json_of, normalized};
 use self::places::{Function, Original, PlaceWriter};
 use self::scopes::Scopes;
-use crate::convert::ConvertError;
-use crate::inspect::Unusable;
+use crate::error::{ConvertError, Unusable};
 use crate::{Contents, Format, Found, Location, Origin, SymbolId};
 
 pub(crate) use self::bundle::inspect as inspect_bundle;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use unjank_server::clock::Clock;
+use unjank_foundation::clock::Clock;
 
 use crate::alerts::{slow_checkout, spans};
 use crate::engine::{Database, PASSWORD, USER, engine};

@@ -23,6 +23,12 @@ fn starts(version: &str, starts: &[(&str, u32)]) -> Value {
     batch
 }
 
+/// The values of the first row.
+fn values(answer: &Value) -> Vec<f64> {
+    let values = answer["rows"][0]["values"].as_array().unwrap();
+    values.iter().map(|value| value.as_f64().unwrap()).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_starts_have_a_threshold_for_each_kind_in_raw_rows_and_roll_ups() {
     let asked = Asked::of(&[starts(
@@ -65,6 +71,38 @@ async fn slow_starts_have_a_threshold_for_each_kind_in_raw_rows_and_roll_ups() {
             ("warm", Some(0.5)),
         ];
         assert_eq!(shares, expected, "{source}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_of_a_sampled_session_stands_for_those_of_the_others() {
+    let mut sampled = starts("4.12.0", &[("cold", 1_000), ("cold", 3_000)]);
+    sampled["app_starts"][0]["sample_rate"] = json!(0.25);
+    let asked = Asked::of(&[sampled]).await;
+    for (period, rest, source) in [
+        (HOURLY, "", "hourly"),
+        (DAILY, "", "daily"),
+        (HOURLY, "&locale=", "raw"),
+    ] {
+        let measures = "measure=count&measure=samples&measure=mean_ms";
+        let path = format!("query/app_starts?by=kind&{measures}&{period}{rest}");
+        let answer = asked.ask(&path).await.body;
+        assert_eq!(answer["source"], source);
+        assert_eq!(values(&answer), [5.0, 2.0, 1_400.0], "{source}");
+    }
+    let phases = format!("query/start_phases?by=phase&phase=process&measure=count&{HOURLY}");
+    assert_eq!(values(&asked.ask(&phases).await.body), [5.0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_roll_up_of_an_older_server_counts_each_start_once() {
+    let asked = Asked::of(&[]).await;
+    let older = "INSERT INTO app_starts_hourly (project, kind, hour, count) VALUES ('older', 'cold', '2026-11-20 11:00:00', 3)";
+    asked.server.query(older).await;
+    for table in ["app_starts_hourly", "app_starts_daily"] {
+        let counts =
+            format!("SELECT sum(count), sum(samples) FROM {table} WHERE project = 'older'");
+        assert_eq!(asked.server.query(&counts).await, "3\t3", "{table}");
     }
 }
 

@@ -23,12 +23,12 @@ const SPANS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The folders of a test.
-struct Room {
+pub(crate) struct Room {
     folder: tempfile::TempDir,
 }
 
 impl Room {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let room = Self {
             folder: tempfile::tempdir().unwrap(),
         };
@@ -37,16 +37,16 @@ impl Room {
     }
 
     /// The data folder of the first server.
-    fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         self.at("data")
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Starts a server that has stored one batch.
-    async fn server(&self) -> Program {
+    pub(crate) async fn server(&self) -> Program {
         let program = Program::start(&self.data()).await;
         program.send(&batch()).await;
         program.drained().await;
@@ -72,7 +72,7 @@ fn expected(batches: usize) -> String {
 
 /// Waits until this number of batches is stored and counted exactly once. After a start, the server also rolls up the folds whose marks are
 /// missing.
-async fn counts(folder: &Path, batches: usize) {
+pub(crate) async fn counts(folder: &Path, batches: usize) {
     let mut last = String::new();
     let expected = expected(batches);
     let reached = wait::holds(async || {
@@ -85,20 +85,20 @@ async fn counts(folder: &Path, batches: usize) {
 }
 
 /// A batch with events of two tables.
-fn batch() -> Value {
+pub(crate) fn batch() -> Value {
     let mut batch = fresh_spans(SPANS);
     let time = batch["spans"][0]["start"].clone();
     batch["metrics"] = json!([{"name": "cart_items", "time": time, "value": 3.0}]);
     batch
 }
 
-fn succeeds(output: &Output) -> String {
+pub(crate) fn succeeds(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{errors}");
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn fails(output: &Output, reason: &str) {
+pub(crate) fn fails(output: &Output, reason: &str) {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "the command succeeded");
     assert!(errors.contains(reason), "no `{reason}` in\n{errors}");
@@ -118,7 +118,7 @@ fn restore(from: &Path, folder: &Path) -> Output {
 }
 
 /// Sends batches until `stop` becomes true. Returns the acknowledged batches, oldest first.
-async fn report(url: String, stop: watch::Receiver<bool>) -> Vec<Value> {
+pub(crate) async fn report(url: String, stop: watch::Receiver<bool>) -> Vec<Value> {
     let client = reqwest::Client::new();
     let mut sent = Vec::new();
     while !*stop.borrow() {
@@ -131,7 +131,7 @@ async fn report(url: String, stop: watch::Receiver<bool>) -> Vec<Value> {
     sent
 }
 
-fn ids<'b>(batches: impl IntoIterator<Item = &'b Value>) -> BTreeSet<String> {
+pub(crate) fn ids<'b>(batches: impl IntoIterator<Item = &'b Value>) -> BTreeSet<String> {
     let ids = batches.into_iter().map(|batch| batch["batch_id"].as_str());
     ids.map(|id| id.unwrap().to_owned()).collect()
 }

@@ -15,10 +15,8 @@ mod symbol_files;
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
-use unjank_server::clock::UnixTime;
-use unjank_server::store::control::{
-    Actor, AuditFilter, Control, ControlError, ProjectSettings, SecretHash,
-};
+use unjank_database::{Actor, AuditFilter, Control, ControlError, ProjectSettings, SecretHash};
+use unjank_foundation::clock::UnixTime;
 
 /// Runs each test on both engines, with a database of its own.
 macro_rules! on_both_engines {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use unjank_server::clock::{Clock, DAY};
+use unjank_foundation::clock::{Clock, DAY};
 
 use crate::processes::{Program, sql, unjank};
 use crate::wait::until;
@@ -130,7 +130,7 @@ const ROLL_UPS: &[RollUp] = &[
         "time",
         "greatest(count, 1) / sample_rate",
     ),
-    roll_up("app_starts", "kind", "start", "1"),
+    roll_up("app_starts", "kind", "start", "1 / sample_rate"),
     roll_up(
         "recompositions",
         "function, page, cause",
@@ -262,7 +262,7 @@ const PERCENTILES: &[(&str, f64, &str)] = &[
     (
         "app_starts?by=kind&measure=p90_ms",
         0.9,
-        "toString(kind), duration_ms, 1, app_starts",
+        "toString(kind), duration_ms, sample_rate, app_starts",
     ),
 ];
 

@@ -47,6 +47,7 @@ fn sent(version: &str, number: u64) -> Value {
     batch["janks"][0]["duration_ms"] = json!(700 + 330 * number);
     batch["page_loads"][0]["total_ms"] = json!(400 + 90 * number);
     batch["app_starts"][0]["duration_ms"] = json!(900 + 110 * number);
+    batch["app_starts"][0]["sample_rate"] = json!(rate);
     let mut cpu = batch["metrics"][0].clone();
     cpu["name"] = json!("cpu_percent");
     cpu["value"] = json!(7 * number);

@@ -60,7 +60,7 @@ impl Fired {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn comments_stay_with_an_incident_and_belong_to_their_author() {
+async fn comments_stay_with_an_incident_until_their_author_or_an_admin_deletes_them() {
     let fired = Fired::start().await;
     let watched = &fired.watched;
     let comments = format!("incidents/{}/comments", fired.incident);
@@ -102,9 +102,16 @@ async fn comments_stay_with_an_incident_and_belong_to_their_author() {
     assert_eq!(fired.get().await["comments"], json!([]));
     let late = watched.call(Method::POST, &comments, body).await;
     assert_eq!(late.status, 201, "{}", late.body);
+    let admin = watched.server.token("admin --project default").await;
+    let late = late.body["id"].as_str().unwrap();
+    let path = format!("{PROJECT}/{comments}/{late}");
+    let by_admin = watched.server.call(&admin, Method::DELETE, &path, None);
+    assert_eq!(by_admin.await.status, 204);
+    assert_eq!(fired.get().await["comments"], json!([]));
     assert_eq!(
         fired.audited("name").await,
         [
+            "incident.comment_deleted \"Checkout is slow\"",
             "incident.comment_deleted \"Checkout is slow\"",
             "incident.commented \"Checkout is slow\"",
             "incident.commented \"Checkout is slow\""

@@ -148,7 +148,7 @@ async fn the_second_of_two_editors_gets_a_conflict() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn comments_are_text_of_the_project_and_belong_to_their_author() {
+async fn comments_are_text_of_the_project_and_only_authors_and_admins_delete_them() {
     let groups = Groups::start().await;
     groups.send("4.9.0", &[CART]).await;
     let cart = groups.id_of(CART).await;
@@ -164,16 +164,24 @@ async fn comments_are_text_of_the_project_and_belong_to_their_author() {
     let long = groups.call(Method::POST, &comments, Some(long)).await;
     assert_eq!(long.outcome(), (422, "invalid".to_owned()));
     let path = format!("{comments}/{}", made.body["id"].as_str().unwrap());
-    let other = groups.server.token("admin --project default").await;
-    let path_of_other = format!("{PROJECT}/{path}");
-    let by_other = groups
-        .server
-        .call(&other, Method::DELETE, &path_of_other, None);
-    assert_eq!(by_other.await.status, 404);
-    let own = groups.call(Method::DELETE, &path, None).await;
-    assert_eq!(own.status, 204);
+    let other = groups.server.token("editor --project default").await;
+    let admin = groups.server.token("admin --project default").await;
+    let delete = async |token: &str, path: &str| {
+        let path = format!("{PROJECT}/{path}");
+        let answer = groups.server.call(token, Method::DELETE, &path, None);
+        answer.await.status
+    };
+    assert_eq!(delete(&other, &path).await, 404);
+    assert_eq!(delete(&groups.editor, &path).await, 204);
+    let second = groups.call(Method::POST, &comments, Some(json!({"text": text})));
+    let second = second.await.body["id"].as_str().unwrap().to_owned();
+    let path = format!("{comments}/{second}");
+    let path_of_other_group = format!("janks/groups/12/comments/{second}");
+    assert_eq!(delete(&admin, &path_of_other_group).await, 404);
+    assert_eq!(delete(&admin, &path).await, 204);
+    assert_eq!(delete(&admin, &path).await, 404);
     let audit = format!("{PROJECT}/audit?subject={cart}");
-    let audit = groups.server.call(&other, Method::GET, &audit, None).await;
+    let audit = groups.server.call(&admin, Method::GET, &audit, None).await;
     let entries = audit.body["entries"].as_array().unwrap().clone();
     let entry = |entry: &Value| format!("{} {}", entry["action"], entry["detail"]["name"]);
     // The entries have the same time, so their order is random.
@@ -183,6 +191,8 @@ async fn comments_are_text_of_the_project_and_belong_to_their_author() {
         entries,
         [
             "\"jank_group.comment_deleted\" null",
+            "\"jank_group.comment_deleted\" null",
+            "\"jank_group.commented\" \"Cart.open\"",
             "\"jank_group.commented\" \"Cart.open\""
         ]
     );

@@ -20,6 +20,7 @@ mod attacks;
 mod attributes;
 mod audit_log;
 mod backups;
+mod backups_in_buckets;
 mod bad_days;
 mod batches;
 mod batches_to_send;

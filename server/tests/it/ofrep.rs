@@ -2,7 +2,7 @@
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
-use unjank_server::remote_config::bucket;
+use unjank_remote_config::bucket;
 
 use crate::remote_config::save;
 use crate::server::{Answer, KEY, Server};

@@ -8,9 +8,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
-use unjank_server::clock::UnixTime;
-use unjank_server::store::control::{Control, DeviceKeyAlgorithm, Hidden, NewDeviceKey};
-use unjank_server::task::Tasks;
+use unjank_database::{Control, DeviceKeyAlgorithm, Hidden, NewDeviceKey};
+use unjank_foundation::clock::UnixTime;
+use unjank_foundation::task::Tasks;
 
 use crate::control::ANN;
 use crate::ofrep::{FLAGS, serving};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use unjank_server::clock::DAY;
+use unjank_foundation::clock::DAY;
 use unjank_server::store::{ClickHouse, LIFE, Login, Part, Period, Rebuilder, Target};
 
 use crate::books::{check, mutate};

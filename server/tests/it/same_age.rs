@@ -138,7 +138,7 @@ async fn a_real_change_is_significant_and_chance_is_not() {
     let asked = ten_days_apart(&[("checkout", 200), ("search", 100)], 30).await;
     let period = "from=2026-11-24T00:00:00Z&to=2026-12-01T00:00:00Z&compare=same_age";
     let path = format!(
-        "query/spans/significance?by=name&measure=p75_us&measure=installs&{VERSIONS}&{period}"
+        "query/spans/significance?by=name&measure=p75_us&measure=installs&measure=p95_us&measure=mean_us&{VERSIONS}&{period}"
     );
     let found = table(&asked, &path).await;
     let p = |name: &str| {
@@ -151,6 +151,9 @@ async fn a_real_change_is_significant_and_chance_is_not() {
     assert!(p("search")[0].as_f64().unwrap() > 0.5, "{found}");
     // The number of installs has no test, and few installs are not tested.
     assert_eq!(p("checkout")[1], Value::Null);
+    // All percentiles have the same test, the mean has its own.
+    assert_eq!(p("checkout")[2], p("checkout")[0]);
+    assert!(p("checkout")[3].is_number(), "{found}");
     let few = ten_days_apart(&[("checkout", 200)], 5).await;
     assert_eq!(table(&few, &path).await["rows"], json!([]));
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use unjank_foundation::clock::UnixTime;
 use unjank_protocol::Limits;
-use unjank_server::clock::UnixTime;
 use unjank_server::ingest::{self, Context, Device};
 use unjank_server::recent::{RecentNames, RecentStacks};
-use unjank_server::stacks::RuleSet;
-use unjank_server::store::Record;
+use unjank_server::records::Record;
+use unjank_stacks::RuleSet;
 
 use crate::ingest::EXAMPLE;
 use crate::server::{NOW, Server};
@@ -75,7 +75,7 @@ async fn migrations_run_once_and_a_restart_repeats_none() {
         "0001_signals\t1\n0002_stacks\t1\n0003_arrivals\t1\n0004_batch_devices\t1\n0005_classes\t1\n\
          0006_rollups\t1\n0007_rollups_of_use\t1\n0008_rollups_of_arrivals\t1\n0009_dash\t1\n0010_folds\t1\n\
          0011_proofs\t1\n0012_dash_without_marks\t1\n0013_mark_of_traffic\t1\n0014_rebuilds\t1\n\
-         0015_split_batches\t1\n0016_dropped_rows\t1\n0017_marks_of_outcomes\t1\n0018_dropped_rows_of_projects\t1\n0019_raw_without_views\t1\n0020_fewer_merges\t1\n0021_stacks_symbolicated\t1\n0022_function_names\t1\n0023_ends_of_janks\t1\n0024_modes\t1\n0025_values_below_zero\t1\nbaseline\t1"
+         0015_split_batches\t1\n0016_dropped_rows\t1\n0017_marks_of_outcomes\t1\n0018_dropped_rows_of_projects\t1\n0019_raw_without_views\t1\n0020_fewer_merges\t1\n0021_stacks_symbolicated\t1\n0022_function_names\t1\n0023_ends_of_janks\t1\n0024_modes\t1\n0025_values_below_zero\t1\n0026_rates_of_app_starts\t1\nbaseline\t1"
     );
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use unjank_server::store::control::SymbolFileFilter;
+use unjank_database::SymbolFileFilter;
 
 use crate::server::Server;
 use crate::symbols::{CULPRITS, build_program, janks, mapping, obfuscated};

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use unjank_server::clock::{Clock, UnixTime};
+use unjank_foundation::clock::{Clock, UnixTime};
 use unjank_server::config::{Serve, Shared};
 use unjank_server::serve::{Surroundings, Then, serve_after};
 use unjank_server::{App, Listeners};

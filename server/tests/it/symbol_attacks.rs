@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use reqwest::Method;
 use serde_json::json;
-use unjank_server::store::control::SymbolFileFilter;
+use unjank_database::SymbolFileFilter;
 
 use crate::processes::Program;
 use crate::server::{Server, spans};

@@ -18,14 +18,14 @@ use crate::wait;
 const SECRET: &str = "one secret for all servers of this test";
 
 /// An S3 server with the bucket `symbols`. It ends with the test.
-struct Bucket {
+pub(crate) struct Bucket {
     folder: tempfile::TempDir,
     port: u16,
     process: Option<Child>,
 }
 
 impl Bucket {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .unwrap()
@@ -39,7 +39,7 @@ impl Bucket {
         bucket
     }
 
-    async fn run(&mut self) {
+    pub(crate) async fn run(&mut self) {
         let process = Command::new("node")
             .arg(installed("s3/node_modules/s3rver/bin/s3rver.js"))
             .args(["--address", "127.0.0.1", "--silent", "--no-vhost-buckets"])
@@ -57,7 +57,7 @@ impl Bucket {
         .await;
     }
 
-    fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().unwrap();
             process.wait().unwrap();
@@ -68,8 +68,19 @@ impl Bucket {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The names of all objects below a folder of the bucket.
-    fn objects(&self, below: &str) -> Vec<PathBuf> {
+    /// The variables of the environment for this bucket. The right key is `S3RVER`.
+    pub(crate) fn environment(&self, key: &str) -> [(&'static str, String); 5] {
+        [
+            ("AWS_ACCESS_KEY_ID", key.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", "S3RVER".to_owned()),
+            ("AWS_REGION", "us-east-1".to_owned()),
+            ("AWS_ENDPOINT", self.url()),
+            ("AWS_ALLOW_HTTP", "true".to_owned()),
+        ]
+    }
+
+    /// The files of all objects below the folder `shop` and this one.
+    pub(crate) fn objects(&self, below: &str) -> Vec<PathBuf> {
         let mut objects = files_below(&self.folder.path().join("symbols/shop").join(below));
         objects.retain(|path| path.to_str().unwrap().ends_with("_object"));
         objects
@@ -101,14 +112,9 @@ impl Servers {
 
     async fn start(&mut self, bucket: &Bucket, key: &str) -> Program {
         let folder = tempfile::tempdir().unwrap();
-        let url = bucket.url();
-        let environment = [
-            ("AWS_ACCESS_KEY_ID", key),
-            ("AWS_SECRET_ACCESS_KEY", "S3RVER"),
-            ("AWS_REGION", "us-east-1"),
-            ("AWS_ENDPOINT", url.as_str()),
-            ("AWS_ALLOW_HTTP", "true"),
-        ];
+        let environment = bucket.environment(key);
+        let environment = environment.each_ref();
+        let environment = environment.map(|(name, value)| (*name, value.as_str()));
         let clickhouse = engine().url.as_str();
         let arguments = [
             "serve",

@@ -104,6 +104,33 @@ fn the_day_is_the_devices_own() {
 }
 
 #[test]
+fn each_network_has_a_row_of_its_own() {
+    let mut meter = TrafficMeter::new(&config());
+    for network in [
+        Network::Wifi,
+        Network::Cellular4g,
+        Network::Cellular3g,
+        Network::Wifi,
+    ] {
+        let transfer = Transfer {
+            network,
+            ..to("waimai.meituan.com", "")
+        };
+        meter.count(&transfer, time("2026-11-20T12:00:00Z"), 0);
+    }
+    let rows = meter.take_deltas("t");
+    let mut counted: Vec<_> = rows
+        .iter()
+        .map(|row| (row.network.as_str(), row.requests))
+        .collect();
+    counted.sort_unstable();
+    assert_eq!(
+        counted,
+        [("cellular_3g", 1), ("cellular_4g", 1), ("wifi", 2)]
+    );
+}
+
+#[test]
 fn a_request_without_a_response_counts_its_bytes_and_as_failed() {
     let mut meter = TrafficMeter::new(&config());
     let lost = Transfer {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::{Config, Mode};
 use crate::event::Event;
-use crate::should_trace::{ShouldTrace, SpanStart};
-use crate::span_tags::SpanTags;
-use crate::urgent::{OnUrgent, Urgent};
+use crate::measure::should_trace::{ShouldTrace, SpanStart};
+use crate::measure::span_tags::SpanTags;
+use crate::measure::urgent::{OnUrgent, Urgent};
 
 /// Changes an event before it is sent, or drops it.
 pub(crate) type BeforeSend = dyn Fn(&mut Event) -> bool + Send + Sync;

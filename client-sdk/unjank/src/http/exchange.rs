@@ -11,10 +11,10 @@ use http_body::SizeHint;
 
 use super::TraceLayer;
 use super::path_name::without_ids;
-use crate::client::{self, Shared};
-use crate::page_load::{NetworkRequest, request};
-use crate::span::{DetachedSpan, Entered, network_span};
-use crate::traffic::{Transferred, count};
+use crate::measure::client::{self, Shared};
+use crate::measure::page_load::{NetworkRequest, request};
+use crate::measure::span::{DetachedSpan, Entered, network_span};
+use crate::measure::traffic::{Transferred, count};
 
 pub(super) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 

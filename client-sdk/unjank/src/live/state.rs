@@ -12,12 +12,12 @@ use unjank_protocol::Jank;
 use super::spans::Spans;
 use super::tree::Latest;
 use super::{Frames, Live, Stall, Traffic};
-use crate::client::{self, Shared};
 use crate::clock::Moment;
 use crate::event::Event;
-use crate::monitor::Resources;
+use crate::measure::client::{self, Shared};
+use crate::measure::monitor::Resources;
+use crate::measure::traffic::Transferred;
 use crate::report::shown_frame;
-use crate::traffic::Transferred;
 
 /// Keeps current values while it exists. Clones share them.
 ///

@@ -85,6 +85,17 @@ pub(crate) fn status(status: u16) -> Response {
     }
 }
 
+/// A refusal of the server, whose code says whether it is final.
+pub(crate) fn refusal(status: u16, code: &str) -> Response {
+    Response {
+        status,
+        body: json!({"status": status, "code": code, "detail": "for a test"})
+            .to_string()
+            .into_bytes(),
+        ..Response::default()
+    }
+}
+
 impl Collector {
     pub(crate) fn new() -> Self {
         let state = State {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use unjank::{Mode, TransportError};
 
-use crate::collector::{Running, receipt, status};
+use crate::collector::{Running, receipt, refusal, status};
 
 fn dropped(running: &Running) -> Vec<(String, String, u64)> {
     let batches = running.collector.batches();
@@ -107,7 +107,7 @@ fn rejected_events_are_counted_and_reported() {
         if std::mem::replace(&mut refused, true) {
             Ok(receipt(batch))
         } else {
-            Ok(status(422))
+            Ok(refusal(422, "invalid_resource"))
         }
     });
     unjank::span("checkout").end();

@@ -67,7 +67,7 @@ fn trace(events: &[Event]) -> String {
 }
 
 #[test]
-fn a_small_trace_is_written_as_ever() {
+fn a_small_trace_is_written_in_full() {
     insta::assert_snapshot!(trace(&small()));
 }
 
@@ -95,14 +95,14 @@ fn the_stack_of_a_stall_is_written_demangled() {
 }
 
 #[test]
-fn a_small_table_is_written_as_ever() {
+fn a_small_table_is_written_in_full() {
     let mut file = Vec::new();
     csv(&small(), &mut file).unwrap();
     insta::assert_snapshot!(String::from_utf8(file).unwrap());
 }
 
 #[test]
-fn a_small_summary_is_written_as_ever() {
+fn a_small_summary_is_written_in_full() {
     insta::assert_snapshot!(slowest(&small(), 3));
 }
 

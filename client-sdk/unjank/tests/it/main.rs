@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod app_state;
+#[cfg(feature = "ureq")]
+mod changed_on_the_way;
 mod collector;
 mod console;
 mod delivery;

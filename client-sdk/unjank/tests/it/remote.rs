@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use unjank::AppStartKind;
 
 use crate::collector::{Running, receipt};
 
@@ -116,4 +117,28 @@ fn traffic_is_not_sampled() {
     running.flush();
     assert_eq!(running.collector.events("traffic").len(), 1);
     assert!(running.collector.events("metrics").is_empty());
+}
+
+#[test]
+fn an_app_start_has_the_rate_of_sessions_when_it_ends() {
+    let running = Running::with(|config| config);
+    // Hardly any session is sampled, so this one is not.
+    running.learns(json!({"sampling": {"session_rate": 0.000_001}}));
+    unjank::app_start(AppStartKind::Hot).finish();
+    // A first launch: the configuration arrives during the start.
+    let start = unjank::app_start(AppStartKind::Cold);
+    // Almost all sessions are sampled, so this one is.
+    let rate = 0.999_999;
+    running.learns(json!({"sampling": {"session_rate": rate}}));
+    start.finish();
+    let start = unjank::app_start(AppStartKind::Warm);
+    running.learns(json!({}));
+    start.finish();
+    running.flush();
+    let starts = running.collector.events("app_starts");
+    let seen: Vec<_> = starts
+        .iter()
+        .map(|start| (start["kind"].as_str(), start["sample_rate"].as_f64()))
+        .collect();
+    assert_eq!(seen, [(Some("cold"), Some(rate)), (Some("warm"), None)]);
 }

@@ -339,7 +339,7 @@ async function filters_open_their_values_and_say_what_they_read(reader, state) {
   await page.getByText('The filter Build reads raw events').waitFor();
   await reader.settled();
   const frames = await state.demo.sql(
-    `SELECT uniqExact(install_id) AS installs FROM frame_windows WHERE build = ${build.name} AND start > now() - INTERVAL 30 DAY`,
+    `SELECT uniqCombined64(12)(install_id) AS installs FROM frame_windows WHERE build = ${build.name} AND start > now() - INTERVAL 30 DAY`,
   );
   const installs = page
     .locator('.card')

@@ -6,7 +6,7 @@ import { dateTime, format, fromMicros, probability } from '../format/units';
 import { zoneText } from '../format/zone.svelte';
 import { lasting, mayBeJank, type Incident } from './around';
 import { period, ruleOf, sideLabels, signed, testedOn } from './evidence_text';
-import { janksBeside, likelyCause } from './janks_beside';
+import { janksBeside, likelyCause, perHourText } from './janks_beside';
 import { isComparison } from './rule_form';
 
 export async function incidentAsMarkdown(incident: Incident, project: string): Promise<string> {
@@ -21,12 +21,9 @@ async function stackOf({ evidence }: Incident, project: string): Promise<AsMarkd
   const cause = likelyCause(rates);
   const top = cause ?? rates[0];
   if (!top) return undefined;
-  const perHour =
-    top.now === null
-      ? ''
-      : `, ${format(top.now, 'per_hour')} per hour ${pages.length > 0 ? `on ${pages.join(', ')}` : 'of use'}`;
+  const rate = top.now === null ? '' : `, ${format(top.now, 'per_hour')} ${perHourText(pages)}`;
   const label = cause ? 'Likely cause' : 'Top stack that blocked the main thread';
-  const title = `${label}: ${top.group.title}${perHour}`;
+  const title = `${label}: ${top.group.title}${rate}`;
   return topStack(filters, { ...where, group_id: top.group.id }, title, signal);
 }
 

@@ -29,6 +29,12 @@ export interface JanksBeside {
   pages: string[];
 }
 
+/** What the rates are per: `per hour on Feed, Cart`, `per hour on these pages` if they are not to be named, or `per hour of use`. */
+export function perHourText(pages: string[], isNamed = true): string {
+  if (pages.length === 0) return 'per hour of use';
+  return `per hour on ${isNamed ? pages.join(', ') : 'these pages'}`;
+}
+
 const SHOWN = 5;
 /** The minimum share of the watched events for a page to be included. */
 const LEAST_SHARE = 0.05;

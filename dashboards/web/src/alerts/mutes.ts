@@ -16,7 +16,7 @@ export function mutesOfRule(mutes: Mute[], rule: string): Mute[] {
   return mutes.filter((one) => !one.rule || one.rule === rule);
 }
 
-/** The mute that covers a group for longest. An active mute takes precedence over one that begins later. */
+/** The mute that covers a group for the longest time. An active mute takes precedence over one that begins later. */
 export function muteOf(
   mutes: Mute[],
   { rule, group }: { rule: string; group: Record<string, string> },

@@ -227,7 +227,7 @@ function resolves(rule: RuleParts, about: About): string[] {
     case 'regression':
     case 'last_week': {
       const part = format(condition.effect?.recover ?? 0.5, 'share').replace(/^–$/, '…');
-      return [`Resolve when the change is below ${part} of the minimum.`, ...keep];
+      return [`Resolve when the change is below ${part} of the minimum change.`, ...keep];
     }
     case 'absence':
       return ['Resolve when data arrives again.'];

@@ -22,7 +22,7 @@ export function reasonOf(one: Schemas['AlertSkippedGroup'], least: number): Skip
       'app_id' in one.group && Object.keys(one.group).length === 1
         ? 'No base: no two versions with enough samples'
         : 'No base: no samples to compare with',
-    no_value: 'No value, or too many groups to decide',
+    no_value: 'The measure has no value, or there are too many groups to judge',
   };
   return { name: groupName(one.group), reason: reasons[one.reason], evaluations: one.evaluations };
 }

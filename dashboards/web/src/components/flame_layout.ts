@@ -49,7 +49,7 @@ function isAncestor(frame: FlameFrame, of: FlameFrame): boolean {
   return false;
 }
 
-/** The frame in new data with the same callers as `wanted`, a frame of old data. Otherwise, its innermost caller that takes time in the new data. */
+/** Finds a frame of old data, `wanted`, in new data, by its callers. If it is missing, returns its innermost caller in the new data. */
 export function sameFrame(frames: FlameFrame[], wanted: FlameFrame | null): FlameFrame | undefined {
   if (!wanted || frames[wanted.index] === wanted) return wanted ?? undefined;
   const names: string[] = [];

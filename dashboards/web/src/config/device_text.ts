@@ -48,11 +48,12 @@ export function attributesOf({
   });
 }
 
-/** Which revision the device has and gets, in sentences. */
-export function revisionText(answer: Answer): string[] {
+/** Which revision the device has and gets, in sentences. The answer for a draft has the number of the current revision. */
+export function revisionText(answer: Answer, isDraft = false): string[] {
   const { revision, current_revision, last_report, attributes } = answer;
-  const shown = revision === 0 ? 'the defaults' : `revision ${revision}`;
-  if (revision !== current_revision) {
+  const saved = revision === 0 ? 'the defaults' : `revision ${revision}`;
+  const shown = isDraft ? 'the draft' : saved;
+  if (isDraft || revision !== current_revision) {
     const current = current_revision === 0 ? 'the defaults' : `revision ${current_revision}`;
     return [`Shows ${shown}. Devices get ${current}.`];
   }

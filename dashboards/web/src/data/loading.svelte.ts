@@ -68,15 +68,27 @@ export class Loading<T> {
  */
 export function loading<T>(question: (signal: AbortSignal) => Promise<T>): Loading<T> {
   const state = new Loading<T>();
-  $effect(() => {
-    let first: Promise<T> | null = null;
-    // A request that depends on refreshed data belongs to the refresh.
-    const manner = untrack(() => refresh.isRunning) ? 'refresh' : 'loud';
-    void state.ask((signal) => {
-      first = question(signal);
-      return first;
-    }, manner);
-  });
+  $effect(() => send(state, question));
+  return ofComponent(state);
+}
+
+/**
+ * Like `loading`, but sends its request before those of components that appear at the same time. A browser sends six requests at once,
+ * and those of child components would otherwise be first.
+ */
+export function loadingFirst<T>(question: (signal: AbortSignal) => Promise<T>): Loading<T> {
+  const state = new Loading<T>();
+  $effect.pre(() => send(state, question));
+  return ofComponent(state);
+}
+
+function send<T>(state: Loading<T>, question: (signal: AbortSignal) => Promise<T>) {
+  // A request that depends on refreshed data belongs to the refresh.
+  const manner = untrack(() => refresh.isRunning) ? 'refresh' : 'loud';
+  void state.ask(question, manner);
+}
+
+function ofComponent<T>(state: Loading<T>): Loading<T> {
   onDestroy(refresh.join(state));
   onDestroy(() => state.end());
   return state;

@@ -6,7 +6,8 @@ export interface Reason {
 }
 
 const CLOCK = 'Check the clocks of the devices, and how long they keep events before the upload.';
-const BODY = 'Look for a proxy between device and server, or a client of your own, that changes or truncates bodies.';
+const BODY =
+  'Look for a proxy between device and server, or a client of your own, that changes or truncates bodies. Devices retry, and each attempt counts.';
 const KEY =
   'Compare the key in the app with those under Ingest keys: it may be revoked, mistyped or from another project.';
 const SIZE = 'Lower upload.max_batch_events under Remote config; the SDK splits such a batch by itself.';
@@ -17,7 +18,7 @@ const REASONS: Record<string, Reason> = {
   'duplicate/': { means: 'The same events arrived before. They are stored once.', todo: 'Nothing.' },
   'duplicate/batch': {
     means: 'A whole batch arrived twice, because the device received no response to the first. It is stored once.',
-    todo: 'Nothing for a few. For many, check the network and the timeouts of a proxy in front of unjank.',
+    todo: 'A few need no action. If there are many, check the network and the timeouts of a proxy in front of unjank.',
   },
   'dead_letter/': {
     means: 'Accepted, but the store rejected them. They are kept as dead letters, not lost.',
@@ -54,7 +55,7 @@ const REASONS: Record<string, Reason> = {
   },
   value_out_of_range: {
     means: 'A metric above 1e240 or below -1e240.',
-    todo: 'Look for a placeholder for “no value” in the monitor that sends it.',
+    todo: 'The monitor that sends it may use a placeholder, such as −1, for “no value”: check its code.',
   },
   count_out_of_range: { means: 'A metric without samples.', todo: 'Do not send metrics without samples.' },
   name_missing: {
@@ -104,7 +105,7 @@ const REASONS: Record<string, Reason> = {
   },
   body_stalled: {
     means: 'A body that did not arrive in time.',
-    todo: 'Nothing for a few: some networks are slow. Devices retry.',
+    todo: 'A few need no action, because some networks are slow. Devices retry.',
   },
   body_too_large: { means: 'A batch over the size limit.', todo: SIZE },
   decompressed_too_large: { means: 'A batch over the size limit after decompression.', todo: SIZE },
@@ -131,7 +132,7 @@ const REASONS: Record<string, Reason> = {
   },
   'device/disk_failed': {
     means: 'The device could not write the events to its disk.',
-    todo: 'Nothing for a few. For many, check whether they share a model or an OS version.',
+    todo: 'A few need no action. If there are many, check whether they share a model or an OS version.',
   },
   'device/too_old': {
     means: 'The events waited on the device until they were too old for the server.',

@@ -52,6 +52,14 @@ export function bounds(range: TimeRange, now: Date): { from: Date; to: Date } {
   return { from: new Date(from - (from % unit)), to: now };
 }
 
+/** The period of a range, to show: from three days on in whole UTC days, otherwise in whole hours, as roll-ups store them. */
+export function wholeUnits(range: TimeRange, now: Date): { from: Date; to: Date } {
+  const { from, to } = bounds(range, now);
+  const unit = to.getTime() - from.getTime() >= 3 * UNITS.d! ? UNITS.d! : UNITS.h!;
+  const [first, last] = [Math.floor(from.getTime() / unit), Math.ceil(to.getTime() / unit)];
+  return { from: new Date(first * unit), to: new Date(last * unit) };
+}
+
 export function rangeLabel(range: TimeRange): string {
   if (range.kind === 'relative') {
     return RELATIVE_RANGES.find((one) => one.text === range.text)?.label ?? `Last ${range.text}`;

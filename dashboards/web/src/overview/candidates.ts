@@ -97,9 +97,7 @@ const KINDS: Kind[] = [
   },
   {
     name: 'App start',
-    question: { signal: 'app_starts', by: ['kind'], measures: ['count', 'installs', 'p75_ms'] },
-    // Starts are not sampled.
-    samples: 'count',
+    question: { signal: 'app_starts', by: ['kind'], measures: ['samples', 'installs', 'p75_ms'] },
     measure: 'p75_ms',
     shown: 'p75',
     unit: 'ms',

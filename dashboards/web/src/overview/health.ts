@@ -31,7 +31,7 @@ const QUESTIONS = {
   loads: { signal: 'page_loads', measures: ['count', 'total_p75_ms', 'installs'], isTested: true },
   starts: {
     signal: 'app_starts',
-    measures: ['count', 'p50_ms', 'p75_ms', 'installs'],
+    measures: ['count', 'samples', 'p50_ms', 'p75_ms', 'installs'],
     where: { kind: 'cold' },
     isTested: true,
   },

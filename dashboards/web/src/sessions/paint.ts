@@ -122,7 +122,7 @@ function paintLane(on: Painting, strip: Strip, lane: Lane) {
   if (lane.kind === 'log') paintTexts(on, strip, lane);
 }
 
-/** Writes the text of each log line beside its mark, as far as the next one. */
+/** Writes the text of each log line beside its mark, and cuts it off at the next mark. */
 function paintTexts(on: Painting, strip: Strip, lane: Lane) {
   const { context, width, colour } = on;
   context.fillStyle = colour('text');

@@ -1,7 +1,7 @@
 // Asks the server which changes are significant, once the numbers are on the screen.
 
 import { querySignificance, valueOf, type Question, type SignificanceAnswer, type TableAnswer } from '../api/query';
-import { loading } from '../data/loading.svelte';
+import { loadingFirst } from '../data/loading.svelte';
 import type { Filters } from '../navigation/filters';
 import { location } from '../navigation/router.svelte';
 import { isNoticeable, type Significant } from './change';
@@ -22,7 +22,7 @@ export function changeTests(
   question: () => Question,
   filters: () => Filters = () => location.filters,
 ): ChangeTests {
-  const found = loading(async (signal): Promise<Tested | null> => {
+  const found = loadingFirst(async (signal): Promise<Tested | null> => {
     const { data } = answer;
     if (!data || answer.busy) return null;
     return tested(filters(), question(), data, signal);

@@ -24,7 +24,8 @@ export function rateP(now: Rate, base: Rate): number {
     const ratio = Math.log(now.count / now.exposure / (base.count / base.exposure));
     return twoSided(ratio / Math.sqrt(OVERDISPERSION / now.installs + OVERDISPERSION / base.installs));
   }
-  // All events are on one side. By chance, an affected install is on this side with a probability equal to the side's share of the exposure.
+  // Here, all events are on one side. If only chance decides, the probability that an affected install is on this side is the side's share
+  // of the exposure.
   const side = now.count > 0 ? now : base;
   const share = side.exposure / (now.exposure + base.exposure);
   return Math.min(1, 2 * share ** side.installs);

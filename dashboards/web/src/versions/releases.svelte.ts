@@ -1,6 +1,7 @@
 // When each version began to reach users. All charts and pages share one request, which is repeated every five minutes.
 
 import { api, ask } from '../api/client';
+import type { Source } from '../components/absent';
 import { noteFirstSeen } from './version_order';
 
 export interface Release {
@@ -19,6 +20,7 @@ const FRESH_MS = 5 * 60_000;
 
 let all = $state.raw<Release[]>([]);
 let isAnswered = $state(false);
+let problem = $state.raw<unknown>(null);
 let of = '';
 let askedAt = 0;
 let asking = Promise.resolve();
@@ -43,11 +45,26 @@ export const releases = {
   },
 };
 
+/** The request, for the text of a missing value. */
+export const releasesSource: Source = {
+  get data() {
+    return isAnswered && problem === null ? all : undefined;
+  },
+  busy: false,
+  get problem() {
+    return problem;
+  },
+};
+
 async function fetchAll(project: string) {
   const params = { path: { project } };
-  const answer = await ask(api.GET('/api/v1/projects/{project}/versions', { params })).catch(() => null);
+  let failure: unknown = null;
+  const answer = await ask(api.GET('/api/v1/projects/{project}/versions', { params })).catch((error: unknown) => {
+    failure = error;
+    return null;
+  });
   if (project !== of) return;
-  isAnswered = true;
+  [isAnswered, problem] = [true, failure];
   if (!answer) {
     askedAt = 0;
     return;

@@ -1,5 +1,5 @@
 // The order of versions: 4.9 before 4.10, a release candidate before its release, build 9 before build 10. The rule is that of
-// `server/src/remote_config/version.rs`, and `version_order.json` beside it checks both.
+// `server/remote-config/src/version.rs`, and `version_order.json` beside it checks both.
 
 interface Parsed {
   numbers: number[];

@@ -130,7 +130,19 @@ fn reachable<'f>(from: &'f str, edges: &'f BTreeMap<&str, BTreeSet<String>>) -> 
 
 #[test]
 fn files_of_different_folders_do_not_import_each_other() {
-    for source in ["server/src", "loadtest/src", "client-sdk/unjank/src"] {
+    for source in [
+        "server/src",
+        "server/database/src",
+        "server/engine/src",
+        "server/remote-config/src",
+        "server/stacks/src",
+        "server/symbols/src",
+        "loadtest/src",
+        "client-sdk/monitors/src",
+        "client-sdk/spool/src",
+        "client-sdk/stack-sampler/src",
+        "client-sdk/unjank/src",
+    ] {
         let mut files = Files::new();
         read(&Path::new(ROOT).join(source), "", &mut files);
         let edges: BTreeMap<&str, BTreeSet<String>> = files
@@ -142,7 +154,7 @@ fn files_of_different_folders_do_not_import_each_other() {
             })
             .collect();
         assert!(
-            edges.values().any(|targets| targets.len() > 3),
+            edges.values().any(|targets| !targets.is_empty()),
             "no imports in {source}"
         );
         let reach: BTreeMap<&str, BTreeSet<&str>> = edges

@@ -21,7 +21,7 @@ fn names(file: &str, before: &str, after: &str) -> Vec<String> {
 #[test]
 fn each_alert_and_each_problem_code_is_explained() {
     let page = read(PAGE);
-    let codes = names("server/src/http/problem_codes.rs", "    (\"", "\", &[");
+    let codes = names("server/src/http/api/problem_codes.rs", "    (\"", "\", &[");
     let lines = read("dashboards/prometheus/alerts.yml");
     let alerts = lines
         .lines()

@@ -3,5 +3,6 @@
 
 mod circles;
 mod explained;
+mod features;
 mod links;
 mod rules;

@@ -5,8 +5,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
+use unjank_database::{
+    AlertRule, AlertState, Control, ControlError, Evaluated, GroupState, Incident, IncidentKind,
+    IncidentState, JsonText, Mute, Severity, new_id,
+};
+use unjank_foundation::clock::{Clock, UnixTime};
 use uuid::Uuid;
 
+use crate::access::Lease;
 use crate::alerts::incident::link::link;
 use crate::alerts::incident::states::{GroupStatus, MIX_SHIFT, Next, Observation, Timing, next};
 use crate::alerts::judge::contributors::moved;
@@ -14,16 +20,10 @@ use crate::alerts::judge::evidence::{evidence, summary};
 use crate::alerts::judge::verdict::Verdict;
 use crate::alerts::judge::{Case, Judge, OpenGroup, judge};
 use crate::alerts::rule::{Condition, Rule, minutes};
-use crate::clock::{Clock, UnixTime};
-use crate::control::Lease;
 use crate::metrics::AlertMetrics;
-use crate::store::control::{
-    AlertRule, AlertState, Control, ControlError, Evaluated, GroupState, Incident, IncidentKind,
-    IncidentState, JsonText, Mute, Severity, new_id,
-};
 
 /// An evaluation that takes longer has failed.
-pub(in crate::alerts) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Rows reach ClickHouse some seconds after the server accepted them, so a round evaluates a time this far in the past.
 const SETTLES: Duration = Duration::from_secs(15);
 
@@ -218,14 +218,14 @@ impl From<ControlError> for NotEvaluated {
 }
 
 /// Applies the verdicts on a rule to its states.
-pub(in crate::alerts) struct Step<'s> {
-    pub(in crate::alerts) rule: Uuid,
-    pub(in crate::alerts) case: &'s Case<'s>,
-    pub(in crate::alerts) mutes: &'s [Mute],
+pub(crate) struct Step<'s> {
+    pub(crate) rule: Uuid,
+    pub(crate) case: &'s Case<'s>,
+    pub(crate) mutes: &'s [Mute],
 }
 
 impl Step<'_> {
-    pub(in crate::alerts) fn follow(
+    pub(crate) fn follow(
         &self,
         states: Vec<AlertState>,
         verdicts: &[Verdict],
@@ -384,7 +384,7 @@ impl Step<'_> {
     }
 }
 
-pub(in crate::alerts) fn held(state: &AlertState) -> Option<OpenGroup> {
+pub(crate) fn held(state: &AlertState) -> Option<OpenGroup> {
     if state.state != GroupState::Firing {
         return None;
     }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use form_urlencoded::Serializer;
+use unjank_foundation::clock::UnixTime;
 
 use crate::alerts::judge::verdict::{Group, Sides};
 use crate::alerts::rule::Rule;
-use crate::clock::UnixTime;
 
 /// The filters that every screen has: the dimensions in `dashboards/web/src/navigation/filters.ts`.
 const FILTERS: [&str; 15] = [
@@ -28,7 +28,7 @@ const FILTERS: [&str; 15] = [
 ];
 
 /// Returns the path and query of the link.
-pub(in crate::alerts) fn link(project: &str, rule: &Rule, group: &Group, sides: &Sides) -> String {
+pub(crate) fn link(project: &str, rule: &Rule, group: &Group, sides: &Sides) -> String {
     const SECOND: Duration = Duration::from_secs(1);
     let signal = rule.metric.signal.as_str();
     let of_janks = group.get("group_id").filter(|_| signal == "janks");

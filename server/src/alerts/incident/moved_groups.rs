@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use unjank_database::{AlertRule, AlertState, Evaluated, GroupMove, JsonText};
+
 use crate::alerts::incident::evaluator::{Evaluator, NotEvaluated};
 use crate::alerts::judge::verdict::Group;
-use crate::store::control::{AlertRule, AlertState, Evaluated, GroupMove, JsonText};
 
 /// The dimension of a rule that names groups of janks.
 const DIMENSION: &str = "group_id";

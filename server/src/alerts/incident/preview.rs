@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use unjank_foundation::clock::UnixTime;
 
 use crate::alerts::incident::preview_lines::{Line, lines};
 use crate::alerts::incident::replay::{LEAST_STEP, Memory, Transition};
@@ -11,7 +12,6 @@ use crate::alerts::incident::skipped::{SkippedGroup, apps_without_base, skipped_
 use crate::alerts::judge::verdict::Verdict;
 use crate::alerts::judge::{Case, Judge, OpenGroup, judge};
 use crate::alerts::rule::{Condition, Rule};
-use crate::clock::UnixTime;
 use crate::query::QueryError;
 
 /// A rule, and the period to preview it on.

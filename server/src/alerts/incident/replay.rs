@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use unjank_database::{AlertState, Evaluated, Incident, JsonText};
+use unjank_foundation::clock::UnixTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -10,9 +12,7 @@ use crate::alerts::incident::evaluator::{Step, held};
 use crate::alerts::judge::verdict::{Group, Verdict};
 use crate::alerts::judge::{Case, Judge, OpenGroup, judge};
 use crate::alerts::rule::Rule;
-use crate::clock::UnixTime;
 use crate::query::QueryError;
-use crate::store::control::{AlertState, Evaluated, Incident, JsonText};
 
 /// The clock counts microseconds, so that a step is at least one.
 pub(super) const LEAST_STEP: Duration = Duration::from_micros(1);

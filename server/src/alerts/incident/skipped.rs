@@ -101,9 +101,10 @@ pub(super) async fn apps_without_base(
 
 #[cfg(test)]
 mod tests {
+    use unjank_foundation::clock::UnixTime;
+
     use super::*;
     use crate::alerts::judge::verdict::{Sides, Verdict};
-    use crate::clock::UnixTime;
 
     fn rule() -> Rule {
         Rule::from_value(serde_json::json!({

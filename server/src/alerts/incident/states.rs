@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::clock::UnixTime;
+use unjank_foundation::clock::UnixTime;
 
 /// The state of a group. A group without a saved state is `Ok`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +59,9 @@ pub enum Next {
     Resolve(&'static str),
 }
 
-pub(in crate::alerts) const RECOVERED: &str = "recovered";
-pub(in crate::alerts) const NO_DATA: &str = "too few samples to decide";
-pub(in crate::alerts) const MIX_SHIFT: &str = "only the mix of devices changed";
+pub(crate) const RECOVERED: &str = "recovered";
+pub(crate) const NO_DATA: &str = "too few samples to decide";
+pub(crate) const MIX_SHIFT: &str = "only the mix of devices changed";
 
 /// Returns the next step for a group.
 #[must_use]

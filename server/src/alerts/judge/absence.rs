@@ -3,19 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use unjank_foundation::clock::UnixTime;
+
 use crate::alerts::incident::states::Observation;
 use crate::alerts::judge::verdict::{Group, Numbers, Sides, Verdict};
 use crate::alerts::judge::{Case, Judge, MAX_ROWS};
-use crate::clock::UnixTime;
 use crate::query::QueryError;
 
 /// A group can only be missing if it sent data within this time before the window.
 const LOOK_BACK: Duration = Duration::from_secs(7 * 86_400);
 
-pub(in crate::alerts) async fn verdicts(
-    judge: &Judge,
-    case: &Case<'_>,
-) -> Result<Vec<Verdict>, QueryError> {
+pub(crate) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, QueryError> {
     let (from, to) = (case.now - case.rule.window(), case.now);
     // Read more groups than a rule watches, so that a small group is not mistaken for a missing one.
     let now = arrived(judge, case, from, to, Some(MAX_ROWS)).await?;

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use unjank_foundation::clock::{DAY, UnixTime};
+
 use crate::alerts::incident::states::Observation;
 use crate::alerts::judge::verdict::{Numbers, Sides, Verdict};
 use crate::alerts::judge::{Case, Judge, MAX_ROWS};
-use crate::clock::{DAY, UnixTime};
 use crate::query::{MOST_VALUES, NamedQuery, QueryError};
 use crate::store::reads::TableRow;
 
-pub(in crate::alerts) async fn verdicts(
+pub(crate) async fn verdicts(
     judge: &Judge,
     case: &Case<'_>,
     unseen_days: u32,

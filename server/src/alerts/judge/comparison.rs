@@ -4,31 +4,32 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use unjank_foundation::clock::{DAY, HOUR};
+use unjank_foundation::holm::holm;
+
 use crate::alerts::incident::states::Observation;
 use crate::alerts::judge::like_devices::{is_mix_shift, kinds_of_devices, standardised};
 use crate::alerts::judge::verdict::{Group, Numbers, Sides, Verdict, finite};
 use crate::alerts::judge::{Case, Judge, MAX_ROWS, OpenGroup};
 use crate::alerts::rule::{Compare, Condition, Effect, Rule, Worse};
-use crate::clock::{DAY, HOUR};
-use crate::holm::holm;
 use crate::query::{FirstSeen, NamedQuery, Periods, QueryError, Version};
 use crate::store::reads::{Better, Side, SignificanceTest, Span, Subject, Tested, subject};
 
 const WEEK: Duration = Duration::from_secs(7 * 86_400);
 
 /// The two sides of a comparison. `app` restricts both to one app.
-pub(in crate::alerts) struct Comparison {
-    pub(in crate::alerts) app: Option<String>,
-    pub(in crate::alerts) head: Side,
-    pub(in crate::alerts) base: Side,
+pub(crate) struct Comparison {
+    pub(crate) app: Option<String>,
+    pub(crate) head: Side,
+    pub(crate) base: Side,
 }
 
-pub(in crate::alerts) type Measured = BTreeMap<Vec<String>, (f64, f64)>;
+pub(crate) type Measured = BTreeMap<Vec<String>, (f64, f64)>;
 /// Verdicts with the dimension values of their groups.
 type Found = Vec<(Vec<String>, Verdict)>;
 
 /// Compares the newest version of each app with the previous one.
-pub(in crate::alerts) async fn with_version_before(
+pub(crate) async fn with_version_before(
     judge: &Judge,
     case: &Case<'_>,
     compare: Compare,
@@ -98,14 +99,14 @@ fn withdrawn<'a>(
 }
 
 /// An app without two versions that have enough samples in the window.
-pub(in crate::alerts) struct AppWithoutBase {
-    pub(in crate::alerts) app: String,
+pub(crate) struct AppWithoutBase {
+    pub(crate) app: String,
     /// The samples of the version that has the most.
-    pub(in crate::alerts) samples: f64,
+    pub(crate) samples: f64,
 }
 
 /// Returns the apps that sent data in the window but cannot be compared.
-pub(in crate::alerts) async fn without_base(
+pub(crate) async fn without_base(
     judge: &Judge,
     case: &Case<'_>,
 ) -> Result<Vec<AppWithoutBase>, QueryError> {
@@ -168,7 +169,7 @@ fn of_versions(
 }
 
 /// Compares with the same time last week, in whole hours or days, so that a partial day is not compared with a whole one.
-pub(in crate::alerts) async fn with_last_week(
+pub(crate) async fn with_last_week(
     judge: &Judge,
     case: &Case<'_>,
 ) -> Result<Vec<Verdict>, QueryError> {
@@ -387,7 +388,7 @@ fn direction(case: &Case<'_>) -> (Effect, bool) {
 }
 
 /// Whether a rise is bad.
-pub(in crate::alerts) fn is_worse_up(rule: &Rule) -> bool {
+pub(crate) fn is_worse_up(rule: &Rule) -> bool {
     let configured = match &rule.condition {
         Condition::Threshold { above, .. } => return above.is_some(),
         Condition::Regression { effect, .. } | Condition::LastWeek { effect } => effect.worse,
@@ -400,7 +401,7 @@ pub(in crate::alerts) fn is_worse_up(rule: &Rule) -> bool {
 }
 
 /// Returns the rule's query for one side.
-pub(in crate::alerts) fn ask(case: &Case<'_>, contested: &Comparison, side: &Side) -> NamedQuery {
+pub(crate) fn ask(case: &Case<'_>, contested: &Comparison, side: &Side) -> NamedQuery {
     let mut ask = case.ask(side.span.from, side.span.to);
     if let Some(app) = &contested.app {
         ask.filters.retain(|(name, _)| name != "app_id");
@@ -413,7 +414,7 @@ pub(in crate::alerts) fn ask(case: &Case<'_>, contested: &Comparison, side: &Sid
     ask
 }
 
-pub(in crate::alerts) async fn measured(
+pub(crate) async fn measured(
     judge: &Judge,
     case: &Case<'_>,
     ask: &NamedQuery,

@@ -40,11 +40,7 @@ const MOST_KEYS: u64 = 5;
 const LEAST_SAMPLES: u64 = 10;
 
 /// Returns the values that changed most in the bad direction. A failed query only means less evidence.
-pub(in crate::alerts) async fn moved(
-    judge: &Judge,
-    case: &Case<'_>,
-    verdict: &Verdict,
-) -> Vec<Moved> {
+pub(crate) async fn moved(judge: &Judge, case: &Case<'_>, verdict: &Verdict) -> Vec<Moved> {
     let metric = &case.rule.metric;
     let known = |name: &&&str| {
         let named = verdict.group.contains_key(**name) || metric.filters.contains_key(**name);

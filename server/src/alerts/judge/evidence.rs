@@ -2,13 +2,13 @@
 
 use form_urlencoded::Serializer;
 use serde::Serialize;
+use unjank_foundation::clock::UnixTime;
 use utoipa::ToSchema;
 
 use crate::alerts::judge::contributors::Moved;
 use crate::alerts::judge::verdict::{Group, Numbers, Sides, Verdict};
 use crate::alerts::judge::{Case, samples_of};
 use crate::alerts::rule::{Condition, Metric, Rule};
-use crate::clock::UnixTime;
 use crate::store::reads::{Unit, subject};
 
 /// Why an incident was opened.
@@ -30,7 +30,7 @@ pub struct Evidence {
 }
 
 /// Returns the evidence of a verdict, with `moved` still empty.
-pub(in crate::alerts) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidence {
+pub(crate) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidence {
     let rule = case.rule;
     Evidence {
         metric: rule.metric.clone(),
@@ -46,7 +46,7 @@ pub(in crate::alerts) fn evidence(case: &Case<'_>, verdict: &Verdict) -> Evidenc
 }
 
 /// Summarizes a verdict in one sentence, such as `p95 of checkout rose from 684 ms in 4.11.0 to 1.88 s in 4.12.0 (+180 %)`.
-pub(in crate::alerts) fn summary(rule: &Rule, verdict: &Verdict) -> String {
+pub(crate) fn summary(rule: &Rule, verdict: &Verdict) -> String {
     let unit = unit(&rule.metric, &verdict.group);
     let (numbers, sides) = (&verdict.numbers, &verdict.sides);
     let format_value =

@@ -11,13 +11,13 @@ use crate::store::reads::{Dimension, subject};
 const STRATUM_SAMPLES: f64 = 10.0;
 
 /// Whether most of the change disappears between like devices.
-pub(in crate::alerts) fn is_mix_shift(raw: f64, standardised: f64, up: bool) -> bool {
+pub(crate) fn is_mix_shift(raw: f64, standardised: f64, up: bool) -> bool {
     let sign = if up { 1.0 } else { -1.0 };
     sign * standardised < sign * raw / 2.0
 }
 
 /// Returns the dimensions to stratify devices by, without the dimensions that the rule groups by.
-pub(in crate::alerts) fn kinds_of_devices(case: &Case<'_>) -> Vec<Dimension> {
+pub(crate) fn kinds_of_devices(case: &Case<'_>) -> Vec<Dimension> {
     let metric = &case.rule.metric;
     let found = subject(&metric.signal).and_then(|of| Some((of, of.measure(&metric.measure)?)));
     found.map_or_else(Vec::new, |(subject, measure)| {
@@ -31,7 +31,7 @@ pub(in crate::alerts) fn kinds_of_devices(case: &Case<'_>) -> Vec<Dimension> {
 }
 
 /// Returns the relative change between like devices per group, where both sides have enough samples of the same strata.
-pub(in crate::alerts) async fn standardised(
+pub(crate) async fn standardised(
     judge: &Judge,
     case: &Case<'_>,
     contested: &Comparison,

@@ -6,10 +6,7 @@ use crate::alerts::judge::{Case, Judge, samples_of};
 use crate::alerts::rule::{Condition, Rule};
 use crate::query::QueryError;
 
-pub(in crate::alerts) async fn verdicts(
-    judge: &Judge,
-    case: &Case<'_>,
-) -> Result<Vec<Verdict>, QueryError> {
+pub(crate) async fn verdicts(judge: &Judge, case: &Case<'_>) -> Result<Vec<Verdict>, QueryError> {
     let to = case.until();
     let from = to - case.rule.window();
     let mut ask = case.ask(from, to);

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use unjank_database::JsonText;
+use unjank_foundation::clock::UnixTime;
 use utoipa::ToSchema;
 
 use crate::alerts::incident::states::Observation;
-use crate::clock::UnixTime;
-use crate::store::control::JsonText;
 
 /// The values of dimensions, by name.
-pub(in crate::alerts) type Group = BTreeMap<String, String>;
+pub(crate) type Group = BTreeMap<String, String>;
 
 /// The result of evaluating a group at a given time.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,6 +86,6 @@ impl Verdict {
 }
 
 /// Returns the value if JSON can represent it.
-pub(in crate::alerts) fn finite(value: f64) -> Option<f64> {
+pub(crate) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }

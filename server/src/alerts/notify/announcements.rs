@@ -6,13 +6,13 @@ use std::time::Duration;
 use futures_util::stream::{StreamExt as _, iter};
 use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
+use unjank_database::{Channel, ControlError};
+use unjank_foundation::clock::UnixTime;
 
 use super::Notifier;
 use super::alertmanager::REFRESH;
 use super::message::{IncidentMessage, Message, OutgoingMessage};
 use super::sending::Outcome;
-use crate::clock::UnixTime;
-use crate::store::control::{Channel, ControlError};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// When a server dies, another one takes over after this time.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::clock::UnixTime;
+use unjank_foundation::clock::UnixTime;
 
 /// The most that a receiver can ask senders to wait.
 const LONGEST: Duration = Duration::from_secs(3_600);

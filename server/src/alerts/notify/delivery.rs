@@ -6,13 +6,13 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use unjank_database::{Attempt, ControlError, Notification};
+use unjank_foundation::clock::UnixTime;
 
 use super::Notifier;
 use super::back_off::MESSAGES;
 use super::message::{Message, OutgoingMessage};
 use super::sending::Outcome;
-use crate::clock::UnixTime;
-use crate::store::control::{Attempt, ControlError, Notification};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const AT_A_TIME: usize = 16;

@@ -8,10 +8,10 @@ mod users;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use unjank_foundation::clock::{DAY, UnixTime};
 use unjank_protocol::Day;
 use utoipa::ToSchema;
 
-use crate::clock::{DAY, UnixTime};
 use crate::query::{NamedQuery, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::TableRow;
@@ -116,12 +116,12 @@ const MOST_REGRESSIONS: usize = 10;
 const MOST_NEW_GROUPS: usize = 10;
 const LOOK_BACK: Duration = Duration::from_secs(28 * 86_400);
 
-/// The comparisons with the day before: signal, dimension, measure, unit, and the measure that counts samples.
-const COMPARED: [[&str; 5]; 4] = [
-    ["spans", "name", "p95_us", "us", "samples"],
-    ["page_loads", "page", "t3_p75_ms", "ms", "samples"],
-    ["frame_windows", "page", "jank_share", "share", "samples"],
-    ["app_starts", "kind", "p75_ms", "ms", "count"],
+/// The comparisons with the day before: signal, dimension, measure and unit.
+const COMPARED: [[&str; 4]; 4] = [
+    ["spans", "name", "p95_us", "us"],
+    ["page_loads", "page", "t3_p75_ms", "ms"],
+    ["frame_windows", "page", "jank_share", "share"],
+    ["app_starts", "kind", "p75_ms", "ms"],
 ];
 
 /// Queries the digest of a day.
@@ -180,13 +180,13 @@ impl Asking<'_> {
 
     async fn regressions(&self) -> Result<Vec<Regression>, QueryError> {
         let mut all = Vec::new();
-        for [signal, by, measure, unit, samples] in COMPARED {
+        for [signal, by, measure, unit] in COMPARED {
             let ask = NamedQuery {
                 base_from: Some(self.begin - DAY),
                 base_to: Some(self.begin),
                 order: Some(format!("-change.{measure}")),
-                at_least_samples: (samples == "samples").then_some(FEWEST),
-                ..self.about(&[by], &[measure, samples])
+                at_least_samples: Some(FEWEST),
+                ..self.about(&[by], &[measure, "samples"])
             };
             let rows = self.rows(signal, ask).await?;
             all.extend(rows.into_iter().filter_map(|row| {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
+use unjank_database::{Channel, NewNotification};
+use unjank_foundation::clock::{DAY, HOUR, UnixTime};
 use unjank_protocol::Day;
 
 use super::Notifier;
 use super::digest::{Digest, digest_of};
 use super::settings::ChannelSettings;
-use crate::clock::{DAY, HOUR, UnixTime};
-use crate::store::control::{Channel, NewNotification};
 
 const EVERY: Duration = Duration::from_secs(5);
 const LEASE: Duration = Duration::from_secs(120);

@@ -1,10 +1,11 @@
 //! Hands announced incidents with their evidence to the queue of the collector to which a project forwards them.
 
+use unjank_database::{ControlError, Incident, IncidentSnapshot};
+use unjank_foundation::clock::UnixTime;
+
 use super::Notifier;
 use super::message::incident_page;
-use crate::clock::UnixTime;
 use crate::forward::{ForwardedIncident, encode_incidents};
-use crate::store::control::{ControlError, Incident, IncidentSnapshot};
 
 impl Notifier {
     /// Forwards incidents that were announced just now, if their project forwards incidents.

@@ -7,12 +7,12 @@ use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use maud::{DOCTYPE, Markup, html};
 use sha2::{Digest as _, Sha256};
+use unjank_foundation::clock::UnixTime;
 
 use super::digest::{digest_html, digest_text, traffic_csv, users_csv};
 use super::message::{Message, OutgoingMessage};
 use super::sending::Outcome;
 use super::signature::hex;
-use crate::clock::UnixTime;
 
 /// The timeout of each SMTP command.
 const LONGEST: Duration = Duration::from_secs(10);

@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use unjank_database::{IncidentSnapshot, Severity};
+use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use super::digest::Digest;
 use super::signature::hex;
-use crate::clock::UnixTime;
-use crate::store::control::{IncidentSnapshot, Severity};
 
 /// The content of a notification, as saved in its body.
 #[derive(Clone, Debug, Serialize, Deserialize)]

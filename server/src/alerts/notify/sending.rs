@@ -1,11 +1,12 @@
 //! One attempt to send a message, in the format of its channel.
 
+use unjank_database::{Channel, ChannelKind};
+
 use super::back_off::Wait;
 use super::message::OutgoingMessage;
 use super::outbound::send;
 use super::settings::{ChannelSecret, ChannelSettings};
 use super::{Notifier, alertmanager, mail, signature, slack, webhook};
-use crate::store::control::{Channel, ChannelKind};
 
 /// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
+use unjank_database::{Channel, ChannelKind, ControlError};
 use uuid::Uuid;
 
 use super::Outbound;
-use crate::store::control::{Channel, ChannelKind, ControlError};
 
 /// The default hour of the daily digest: 07:00 UTC.
 const DIGEST_HOUR: u8 = 7;

@@ -1,8 +1,7 @@
 //! The signature of a webhook, with which a receiver verifies the origin and time of a message.
 
 use aws_lc_rs::hmac;
-
-use crate::clock::UnixTime;
+use unjank_foundation::clock::UnixTime;
 
 /// Seconds since the epoch.
 const TIMESTAMP: &str = "x-unjank-timestamp";

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use unjank_database::{Channel, IncidentSnapshot};
 
 use super::message::{IncidentMessage, Message, OutgoingMessage, fingerprint, time};
-use crate::store::control::{Channel, IncidentSnapshot};
 
 /// The `endsAt` that Alertmanager sends for a firing alert.
 const NOT_YET: &str = "0001-01-01T00:00:00Z";

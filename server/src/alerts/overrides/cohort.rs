@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use unjank_remote_config::{Condition, exact_requirement};
+
 use crate::alerts::rule::Metric;
-use crate::remote_config::{Condition, exact_requirement};
 
 /// The dimensions that devices report when they poll. Pages and names are not among them.
 const OF_DEVICES: [&str; 6] = [
@@ -19,7 +20,7 @@ const OF_DEVICES: [&str; 6] = [
 ///
 /// # Errors
 /// If a condition cannot express a value. The cohort is not widened instead.
-pub(in crate::alerts) fn cohort(
+pub(crate) fn cohort(
     labels: &BTreeMap<String, String>,
     metric: &Metric,
 ) -> Result<Condition, String> {
@@ -39,10 +40,7 @@ pub(in crate::alerts) fn cohort(
 }
 
 /// Returns the names of the incident's spans. Empty if its rule does not watch spans by name.
-pub(in crate::alerts) fn span_names(
-    labels: &BTreeMap<String, String>,
-    metric: &Metric,
-) -> Vec<String> {
+pub(crate) fn span_names(labels: &BTreeMap<String, String>, metric: &Metric) -> Vec<String> {
     if metric.signal != "spans" {
         return Vec::new();
     }

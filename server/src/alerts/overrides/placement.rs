@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::time::timeout;
+use unjank_database::{ActionState, AlertRule, ControlError, Incident};
+use unjank_remote_config::{Condition, Override};
 
+use crate::access::Project;
+use crate::access::configurations::{SaveError, compile};
+use crate::access::preview::{Proposal, preview};
 use crate::alerts::incident::evaluator::{Evaluator, PATIENCE};
 use crate::alerts::overrides::cohort::cohort;
 use crate::alerts::overrides::rates::{Patch, TargetRates, with};
 use crate::alerts::overrides::{Current, SAVE_ATTEMPTS, acted, alerts, id_of, target, text};
 use crate::alerts::rule::Rule;
 use crate::alerts::rule::action::{Action, ActionOutcome};
-use crate::control::Project;
-use crate::control::configurations::{SaveError, compile};
-use crate::control::preview::{Proposal, preview};
-use crate::remote_config::{Condition, Override};
-use crate::store::control::{ActionState, AlertRule, ControlError, Incident};
 
 /// How many times a raise is reduced to fit the budget.
 const SMALLER: usize = 6;
@@ -47,7 +47,7 @@ struct Case<'c> {
 }
 
 impl Evaluator {
-    pub(in crate::alerts) async fn place_all(
+    pub(crate) async fn place_all(
         &self,
         row: &AlertRule,
         rule: &Rule,

@@ -10,23 +10,23 @@ use crate::alerts::rule::action::SamplingRates;
 
 /// The rates to raise.
 #[derive(Clone, Debug)]
-pub(in crate::alerts) struct TargetRates {
-    pub(in crate::alerts) rates: SamplingRates,
+pub(crate) struct TargetRates {
+    pub(crate) rates: SamplingRates,
     /// The names of the spans to raise. Empty: all spans.
-    pub(in crate::alerts) names: Vec<String>,
-    pub(in crate::alerts) tracing: bool,
+    pub(crate) names: Vec<String>,
+    pub(crate) tracing: bool,
 }
 
 /// A patch, and its rates by signal.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::alerts) struct Patch {
-    pub(in crate::alerts) value: Map<String, Value>,
-    pub(in crate::alerts) rates: BTreeMap<String, f64>,
+pub(crate) struct Patch {
+    pub(crate) value: Map<String, Value>,
+    pub(crate) rates: BTreeMap<String, f64>,
 }
 
 impl TargetRates {
     /// Returns the patch for a base. `part`, 0 to 1, is the fraction of each raise to apply. Empty if the base already has these rates.
-    pub(in crate::alerts) fn over(&self, base: &Document, part: f64) -> Patch {
+    pub(crate) fn over(&self, base: &Document, part: f64) -> Patch {
         let mut patch = Patch::default();
         let mut sampling = Map::new();
         let now = &base.sampling;
@@ -61,7 +61,7 @@ impl TargetRates {
     }
 
     /// Removes a signal from the wish, so that it keeps its rate.
-    pub(in crate::alerts) fn leave_out(&mut self, signal: &str) {
+    pub(crate) fn leave_out(&mut self, signal: &str) {
         let rates = &mut self.rates;
         match signal {
             "spans" => rates.spans = None,
@@ -152,7 +152,7 @@ fn number(rate: f64) -> Value {
 }
 
 /// Inserts an override before the first one that gives devices more, or at its old position if that is earlier.
-pub(in crate::alerts) fn with(configuration: &Value, one: Value) -> Value {
+pub(crate) fn with(configuration: &Value, one: Value) -> Value {
     let id = one["id"].as_str().unwrap_or_default().to_owned();
     let (mut configuration, place) = without(configuration, &id);
     if let Some(map) = configuration.as_object_mut() {
@@ -169,7 +169,7 @@ pub(in crate::alerts) fn with(configuration: &Value, one: Value) -> Value {
 }
 
 /// Removes an override, and returns the configuration and the old position.
-pub(in crate::alerts) fn without(configuration: &Value, id: &str) -> (Value, Option<usize>) {
+pub(crate) fn without(configuration: &Value, id: &str) -> (Value, Option<usize>) {
     let mut configuration = configuration.clone();
     let list = configuration
         .get_mut("overrides")

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use unjank_database::ActionState;
+use unjank_foundation::clock::UnixTime;
+use unjank_remote_config::Override;
 use utoipa::ToSchema;
 
 use crate::alerts::rule::Metric;
 use crate::alerts::rule::validation::RuleFault;
-use crate::clock::UnixTime;
-use crate::remote_config::Override;
-use crate::store::control::ActionState;
 
 /// Raises the sampling rates of the affected devices while an incident fires, to collect more evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -106,7 +106,7 @@ impl SamplingRates {
         ]
     }
 
-    pub(in crate::alerts) fn from_names(rates: &BTreeMap<String, f64>) -> Self {
+    pub(crate) fn from_names(rates: &BTreeMap<String, f64>) -> Self {
         let rate = |name: &str| rates.get(name).copied();
         Self {
             spans: rate("spans"),
@@ -120,7 +120,7 @@ impl SamplingRates {
 }
 
 impl Action {
-    pub(in crate::alerts) fn faults(&self, metric: &Metric) -> Vec<RuleFault> {
+    pub(crate) fn faults(&self, metric: &Metric) -> Vec<RuleFault> {
         let mut faults = Vec::new();
         let mut fault = |path: String, message: &str| {
             let message = message.to_owned();

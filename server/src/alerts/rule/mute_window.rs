@@ -1,9 +1,8 @@
 //! Weekly times in which no incidents are opened.
 
 use serde::{Deserialize, Serialize};
+use unjank_foundation::clock::UnixTime;
 use utoipa::ToSchema;
-
-use crate::clock::UnixTime;
 
 const DAY_MINUTES: i64 = 1_440;
 
@@ -41,7 +40,7 @@ pub enum Weekday {
 
 impl MuteWindow {
     /// Whether all fields are valid.
-    pub(in crate::alerts) fn fits(&self) -> bool {
+    pub(crate) fn fits(&self) -> bool {
         time_of_day(&self.from).is_some()
             && time_of_day(&self.to).is_some()
             && (-840..=840).contains(&self.utc_offset_minutes)
@@ -49,7 +48,7 @@ impl MuteWindow {
     }
 
     /// Whether the window covers a time.
-    pub(in crate::alerts) fn holds(&self, now: UnixTime) -> bool {
+    pub(crate) fn holds(&self, now: UnixTime) -> bool {
         let (Some(from), Some(to)) = (time_of_day(&self.from), time_of_day(&self.to)) else {
             return false;
         };
@@ -81,8 +80,9 @@ fn time_of_day(text: &str) -> Option<i64> {
 mod tests {
     use std::time::Duration;
 
+    use unjank_foundation::clock::HOUR;
+
     use super::*;
-    use crate::clock::HOUR;
 
     /// 2026-11-20T12:00:00Z, a Friday.
     const FRIDAY_NOON: UnixTime = UnixTime::from_micros(1_795_176_000_000_000);

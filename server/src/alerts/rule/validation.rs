@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use unjank_foundation::clock::{DAY, UnixTime};
 use utoipa::ToSchema;
 
 use crate::alerts::rule::{Condition, Effect, Rule};
-use crate::clock::{DAY, UnixTime};
 use crate::query::NamedQuery;
 use crate::store::reads::{Better, Subject, subject};
 

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::bail;
+use unjank_foundation::clock::UnixTime;
+use unjank_stacks::Rules;
 
 use crate::cli::choice::Choice;
 use crate::cli::export::of_file;
 use crate::cli::{DEFAULT_WAIT, store_in_use};
-use crate::clock::UnixTime;
 use crate::compare::Side;
 use crate::config::Shared;
 use crate::query::{numbers_of_versions, sampled_sessions};
-use crate::stacks::Rules;
 use crate::store::ClickHouse;
 use crate::test_run::Measured;
 

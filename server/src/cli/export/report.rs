@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use unjank_database::{ControlError, DocumentKind};
+use unjank_foundation::task::Tasks;
+use unjank_stacks::Rules;
 
 use crate::cli::choice::Choice;
 use crate::cli::output::{Output, OutputArgs};
@@ -15,9 +18,6 @@ use crate::config::Shared;
 use crate::query::recorded;
 use crate::run_report;
 use crate::serve::control_database;
-use crate::stacks::Rules;
-use crate::store::control::{ControlError, DocumentKind};
-use crate::task::Tasks;
 use crate::test_run::{Collector, TestRun};
 
 /// A whole run as one HTML page: pages, starts, stalls with their stacks, spans, traffic
@@ -59,7 +59,7 @@ pub(super) async fn run(shared: &Shared, args: &ReportArgs) -> anyhow::Result<()
     output.whole(run_report::html(&run).as_bytes())
 }
 
-pub(in crate::cli) fn of_file(path: &Path, rules: &Rules) -> anyhow::Result<TestRun> {
+pub(crate) fn of_file(path: &Path, rules: &Rules) -> anyhow::Result<TestRun> {
     let mut collector = Collector::new(rules);
     if path == Path::new("-") {
         collector.read(std::io::stdin().lock())

@@ -1,15 +1,15 @@
 //! The page of the remote configuration, from the schemas of the API document.
 
 use serde_json::Value;
+use unjank_remote_config::ConditionLimits as Limits;
 
 use super::{code, grouped, one_line, table};
 use crate::http;
-use crate::remote_config::ConditionLimits as Limits;
 
 const INTRODUCTION: &str = "\
 # Remote configuration: reference
 
-<!-- Generated from server/src/remote_config and client-sdk/protocol/src/config by `make reference`. -->
+<!-- Generated from server/remote-config/src and client-sdk/protocol/src/config by `make reference`. -->
 
 [Remote configuration](../remote-config.md) shows how to change and preview a configuration. This page lists all keys and conditions. \
 A configuration has a `base` and `overrides`. An override has a condition, `when`, and a `patch` of the base for the devices that meet it.

@@ -26,7 +26,7 @@ These passwords are not flags, because other users of the machine can see flags.
 | `UNJANK_ENGINE_READER_PASSWORD` | The password of the embedded ClickHouse's user `reader`, which can only read. Unset: a random one. |
 | `UNJANK_ENGINE_WRITER_PASSWORD` | The password of its user `writer`. Unset: a random one. |
 | `UNJANK_ENGINE_PASSWORD` | The password of its user `admin`. Unset: there is no such user. |
-| `AWS_…` | With `--symbols-url`, the variables of the bucket: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT`. |
+| `AWS_…` | The variables of a bucket, for `--symbols-url` and for backups: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT`. |
 ";
 
 /// The sections after the first one, each with the starts of the names of its flags.

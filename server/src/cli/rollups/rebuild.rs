@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
+use unjank_foundation::clock::UnixTime;
 
 use super::{DEFAULT_WAIT, HOUR, note, seconds};
 use crate::auditor::{hour, last_closed};
 use crate::cli::{runtime, store_in_use};
-use crate::clock::UnixTime;
 use crate::config::Shared;
 use crate::store::{Failure, LIFE, Part, Period, Rebuilder};
 

@@ -2,10 +2,10 @@
 
 use reqwest::Url;
 use serde::Deserialize;
+use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use crate::cli::api_client::Server;
-use crate::clock::UnixTime;
 
 /// A symbol file that the server has.
 #[derive(Clone, Debug, Deserialize)]

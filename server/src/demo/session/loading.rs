@@ -37,6 +37,7 @@ impl Session<'_> {
             page: Text::from("FeedActivity"),
             network: self.network,
             phases: phases.collect(),
+            sample_rate: 1.0,
         };
         self.batch.app_starts.push(start);
         micros(ms * 1_000.0)

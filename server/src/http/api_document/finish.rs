@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::http::openapi::response;
-use crate::http::problem_codes::CODES;
+use crate::http::api::openapi::response;
+use crate::http::api::problem_codes::CODES;
 use crate::store::reads::SUBJECTS;
 
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];

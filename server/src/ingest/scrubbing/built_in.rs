@@ -12,7 +12,7 @@ use regex::{Captures, Regex};
 
 /// The kind of removed data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::ingest) enum Kind {
+pub(crate) enum Kind {
     Query,
     UrlUser,
     Email,
@@ -24,7 +24,7 @@ pub(in crate::ingest) enum Kind {
 }
 
 impl Kind {
-    pub(in crate::ingest) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Query,
         Self::UrlUser,
         Self::Email,
@@ -35,7 +35,7 @@ impl Kind {
     ];
 
     /// The reason that Ingest health shows.
-    pub(in crate::ingest) const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Query => "query_string",
             Self::UrlUser => "url_user",
@@ -50,18 +50,18 @@ impl Kind {
 
 /// The kinds that were found in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::ingest) struct Found(u8);
+pub(crate) struct Found(u8);
 
 impl Found {
-    pub(in crate::ingest) fn has(self, kind: Kind) -> bool {
+    pub(crate) fn has(self, kind: Kind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
 
-    pub(in crate::ingest) fn add(&mut self, kind: Kind) {
+    pub(crate) fn add(&mut self, kind: Kind) {
         self.0 |= 1 << kind as u8;
     }
 
-    pub(in crate::ingest) fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
@@ -111,7 +111,7 @@ fn regex(pattern: &str) -> Regex {
 }
 
 /// Returns the text without its private data, or `None` if it has none.
-pub(in crate::ingest) fn scrubbed(text: &str) -> Option<(String, Found)> {
+pub(crate) fn scrubbed(text: &str) -> Option<(String, Found)> {
     let signs = Signs::new(text);
     if !signs.any() {
         return None;
@@ -178,7 +178,7 @@ pub(in crate::ingest) fn scrubbed(text: &str) -> Option<(String, Found)> {
 }
 
 /// Whether the value of an attribute with this name is a secret.
-pub(in crate::ingest) fn is_secret_name(name: &str) -> bool {
+pub(crate) fn is_secret_name(name: &str) -> bool {
     SECRET_NAME.is_match(name)
 }
 

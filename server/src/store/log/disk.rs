@@ -40,7 +40,7 @@ pub(super) struct Append {
 }
 
 /// The log and everything its owner needs.
-pub(in crate::store) struct Disk {
+pub(crate) struct Disk {
     pub(super) log: Log,
     pub(super) commands: mpsc::Receiver<Command>,
     pub(super) files: DurableFiles,
@@ -83,7 +83,7 @@ pub(super) fn start(mut disk: Disk) -> io::Result<()> {
 impl Disk {
     /// Waits for a command, then for `wait`, and runs a step. Returns whether another step may follow.
     #[cfg(test)]
-    pub(in crate::store) async fn step_after(&mut self, wait: impl Future<Output = ()>) -> bool {
+    pub(crate) async fn step_after(&mut self, wait: impl Future<Output = ()>) -> bool {
         let Some(first) = self.commands.recv().await else {
             return false;
         };

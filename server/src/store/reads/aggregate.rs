@@ -95,7 +95,8 @@ impl Aggregate {
             Aggregation::Sum => format!("toFloat64(sum({raw}))"),
             Aggregation::Min => format!("toFloat64(min({raw}))"),
             Aggregation::Max => format!("toFloat64(max({raw}))"),
-            Aggregation::Distinct => format!("toFloat64(uniqCombined64({raw}))"),
+            // With the precision of the roll-ups, so that raw rows and roll-ups give the same number.
+            Aggregation::Distinct => format!("toFloat64(uniqCombined64(12)({raw}))"),
             Aggregation::Bounds => format!("sumMap({raw})"),
             // NULL means not measured and has no bucket.
             Aggregation::Histogram { weight } => format!(

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use clickhouse::Row;
 use serde::{Deserialize, Serialize};
 use unjank_protocol::Frame;
+use unjank_stacks::readable_function;
 use uuid::Uuid;
 
 use super::functions::{IS_OBFUSCATED, OfFunction, package};
 use super::run::Read;
 use super::statement::{Reading, Rest};
-use crate::stacks::readable_function;
 use crate::store::clickhouse::{ClickHouse, Failure};
-use crate::store::stored_stacks::{latest_symbolication, readable_columns};
+use crate::store::stacks::stored_stacks::{latest_symbolication, readable_columns};
 
 /// A frame of a stack for people: as it was reported, with a demangled function. The mangled one is in `stacks`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]

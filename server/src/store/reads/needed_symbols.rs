@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clickhouse::Row;
 use serde::{Deserialize, Serialize};
+use unjank_foundation::clock::UnixTime;
 use unjank_symbols::{SymbolId, map_id_of};
 use utoipa::ToSchema;
 
 use super::statement::Span;
-use crate::clock::UnixTime;
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// The maximum number of versions of an app that are listed for one build.

@@ -1,9 +1,10 @@
 //! Splits a reading into sources. A period that does not match the units of its roll-up takes whole days from the daily roll-up,
 //! whole hours from the hourly one, and the rest from raw rows.
 
+use unjank_foundation::clock::{DAY, HOUR};
+
 use super::define::Kept;
 use super::statement::{Base, Grain, Reading, Span};
-use crate::clock::{DAY, HOUR};
 
 /// One source and the periods that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,8 +109,9 @@ fn cut(span: Span, grain: Grain, finer: Grain) -> Vec<(Grain, Span)> {
 mod tests {
     use std::time::Duration;
 
+    use unjank_foundation::clock::UnixTime;
+
     use super::*;
-    use crate::clock::UnixTime;
 
     #[test]
     fn partial_units_are_read_from_finer_sources_without_gaps() {

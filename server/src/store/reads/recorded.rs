@@ -56,7 +56,8 @@ const EVENTS: &[(&str, &str, &str)] = &[
         "app_starts",
         "app_start",
         "s.kind AS kind, s.start AS start, s.duration_ms AS duration_ms, s.page AS page, s.network AS network, \
-         CAST(arrayZip(s.`phases.name`, s.`phases.duration_ms`), 'Array(Tuple(name String, duration_ms UInt32))') AS phases",
+         CAST(arrayZip(s.`phases.name`, s.`phases.duration_ms`), 'Array(Tuple(name String, duration_ms UInt32))') AS phases, \
+         s.sample_rate AS sample_rate",
     ),
     (
         "recompositions",

@@ -103,7 +103,7 @@ impl ClickHouse {
     }
 
     /// Creates a read-only query with limits.
-    pub(in crate::store) fn question(&self, sql: &str) -> Result<Query, Failure> {
+    pub(crate) fn question(&self, sql: &str) -> Result<Query, Failure> {
         // `query_raw` leaves every `?` in the text: values are passed as server-side parameters.
         let query = self.reader()?.query_raw(sql);
         Ok(query
@@ -115,7 +115,7 @@ impl ClickHouse {
     }
 
     /// Returns all rows of a query and the amount of data that it read.
-    pub(in crate::store) async fn collect<T>(&self, query: Query) -> Result<(Vec<T>, Read), Failure>
+    pub(crate) async fn collect<T>(&self, query: Query) -> Result<(Vec<T>, Read), Failure>
     where
         T: clickhouse::RowOwned + clickhouse::RowRead,
     {

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use clickhouse::Row;
 use serde::Deserialize;
+use unjank_foundation::clock::{HOUR, UnixTime};
 use unjank_protocol::Timestamp;
 use uuid::Uuid;
 
 use super::parts::Part;
 use super::statement::{Reading, Statement};
 use super::subjects::requests::IS_REQUEST;
-use crate::clock::{HOUR, UnixTime};
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// The signals whose events have a session and a time on the device, with the duration of an event in microseconds.

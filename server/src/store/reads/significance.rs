@@ -36,6 +36,18 @@ pub struct SignificanceTest<'c> {
 /// Minimum number of installs on either side of a comparison.
 pub const LEAST_INSTALLS: u64 = 8;
 
+/// Returns whether two measures have the same test, and so the same p-values. All percentiles of a histogram are tested by the medians of
+/// installs.
+#[must_use]
+pub fn have_same_test(one: &Measure, other: &Measure) -> bool {
+    let histogram = |formula: &Formula| match *formula {
+        Formula::Percentile(name, _) | Formula::Maximum(name) => Some(name),
+        _ => None,
+    };
+    one.name == other.name
+        || histogram(&one.formula).is_some_and(|name| histogram(&other.formula) == Some(name))
+}
+
 /// Returns the probability that chance alone makes the ratio of the sums of two sides differ this much, in either direction. Each item has
 /// the sums of one install: numerator and denominator. Returns `None` if either side has too few installs.
 #[must_use]

@@ -1,11 +1,11 @@
 //! Builds one statement with server-side parameters from a reading.
 
+use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use super::aggregate::Measure;
 use super::define::{Dimension, Kept, Subject};
 use super::parts::{self, Part};
-use crate::clock::UnixTime;
 
 /// A half-open period: `from` is included, `to` is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use clickhouse::Row;
 use serde::Deserialize;
+use unjank_foundation::clock::UnixTime;
 
-use crate::clock::UnixTime;
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// A version of an app that has sent batches.

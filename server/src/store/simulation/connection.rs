@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 
+use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use super::disk::SimulatedDisk;
 use super::rows::{self, Row};
 use super::store::{AtWork, FoldWork, Store};
-use crate::clock::UnixTime;
 use crate::store::clickhouse::Failure;
-use crate::store::destination::{Destination, Insert, Month, StoredBatch, StoredBatches};
-use crate::store::fold::{Reach, RollUp, Step};
+use crate::store::drain::destination::{Destination, Insert, StoredBatch, StoredBatches};
+use crate::store::drain::tally::month_of;
 use crate::store::number::Number;
-use crate::store::raw::{Day, RawTable};
-use crate::store::tally::month_of;
+use crate::store::raw::{Day, Month, RawTable};
+use crate::store::roll_ups::fold::{Reach, RollUp, Step};
 
 /// Never responds once the process has ended.
 #[derive(Clone)]

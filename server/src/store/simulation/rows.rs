@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
-use crate::clock::UnixTime;
-use crate::store::columns::{FrameBuilder, Kind, uuid_bytes};
-use crate::store::native::{Block, Cursor};
+use crate::records::columns::{FrameBuilder, Kind, uuid_bytes};
+use crate::records::native::{Block, Cursor};
+use crate::records::record::{Count, Outcome, RecordBuilder};
 use crate::store::number::Number;
 use crate::store::raw::{Day, RawTable};
-use crate::store::record::{Count, Outcome, RecordBuilder};
 
 pub(super) const MICROS_A_DAY: i64 = 86_400_000_000;
 

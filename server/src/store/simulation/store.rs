@@ -13,10 +13,9 @@ use uuid::Uuid;
 use super::chance::{Chance, History};
 use super::rows::{self, Row, Value};
 use crate::store::clickhouse::Failure;
-use crate::store::destination::Month;
+use crate::store::drain::tally::month_of;
 use crate::store::number::Number;
-use crate::store::raw::RawTable;
-use crate::store::tally::month_of;
+use crate::store::raw::{Month, RawTable};
 
 /// The tables of events.
 pub(super) const EVENTS: [&str; 2] = ["spans", "traffic"];

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use unjank_foundation::clock::{Clock, UnixTime};
 
 use super::backups::BackupSet;
 use super::chance::{Chance, History};
@@ -16,15 +17,13 @@ use super::connection::Connection;
 use super::disk::SimulatedDisk;
 use super::rows::{Batch, Row, number_of};
 use super::store::Store;
-use crate::clock::Clock;
-use crate::clock::UnixTime;
 use crate::metrics::Metrics;
 use crate::recent::{Arrival, RecentBatches};
-use crate::store::dead_letter::DeadLetters;
+use crate::store::drain::dead_letter::DeadLetters;
+use crate::store::drain::writer::{Writer, WriterSettings};
 use crate::store::durable_file::DurableFiles;
 use crate::store::log::{IngestLog, LogSettings};
 use crate::store::number::Number;
-use crate::store::writer::{Writer, WriterSettings};
 
 /// Noon of 2026-11-24, a Tuesday.
 const BEGAN_AT: i64 = 1_795_521_600_000_000;
@@ -156,7 +155,7 @@ impl World {
         answer
     }
 
-    /// Handles a batch in the same order of steps as `http::ingest`.
+    /// Handles a batch in the same order of steps as `http::devices::ingest`.
     async fn take(self: &Arc<Self>, batch: &Batch) -> Answer {
         let Some(Server {
             log,

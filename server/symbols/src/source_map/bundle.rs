@@ -7,7 +7,7 @@ use serde::Deserialize;
 use zip::ZipArchive;
 
 use super::found;
-use crate::inspect::{Unusable, causes};
+use crate::error::{Unusable, causes};
 use crate::{Found, SymbolId};
 
 /// The maximum size of the list of files of a bundle. An entry has some hundred bytes.

@@ -1,7 +1,7 @@
 //! Projects, keys and tokens.
 
 use serde_json::json;
-use unjank_server::store::control::{
+use unjank_database::{
     Action, Actor, AuditFilter, ControlError, DeviceKeyAlgorithm, DeviceTokens, Hidden, KeyChange,
     NewApiToken, NewDeviceKey, NewIngestKey, ProjectSettings, Quotas, Role, SignalQuotas,
     TokenScope,

@@ -1,9 +1,7 @@
 //! Configurations and rule sets: no save overwrites a revision that it has not seen.
 
 use futures_util::future::join_all;
-use unjank_server::store::control::{
-    Control, ControlError, Document, DocumentChange, DocumentKind, NewDocument,
-};
+use unjank_database::{Control, ControlError, Document, DocumentChange, DocumentKind, NewDocument};
 
 use super::place::Place;
 use super::{ANN, at, done, on_both_engines, refused, with_project};

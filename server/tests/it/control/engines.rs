@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use unjank_server::store::control::{Control, ControlError};
-use unjank_server::task::Tasks;
+use unjank_database::{Control, ControlError};
+use unjank_foundation::task::Tasks;
 
 use super::place::Place;
 use super::{ANN, at, on_both_engines, settings, with_project};

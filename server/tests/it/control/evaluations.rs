@@ -1,8 +1,7 @@
 //! Evaluations of alert rules: no server overwrites an evaluation that it has not seen.
 
 use futures_util::future::join_all;
-use unjank_server::store::control::JsonText;
-use unjank_server::store::control::{AlertRule, Evaluated, RuleText};
+use unjank_database::{AlertRule, Evaluated, JsonText, RuleText};
 
 use super::place::Place;
 use super::{ANN, at, on_both_engines, with_project};

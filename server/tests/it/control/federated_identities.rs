@@ -1,7 +1,7 @@
 //! Accounts at an identity provider, on both engines.
 
 use futures_util::future::join_all;
-use unjank_server::store::control::{
+use unjank_database::{
     Actor, Admission, Control, ControlError, FederatedLogin, GivenRoles, NewApiToken, NewUser,
     ProviderEmail, Refusal, Role, TokenScope, User,
 };
@@ -191,7 +191,7 @@ async fn one_of_the_last_two_operators_stays(place: Place) {
         let new = NewUser {
             email: format!("{name}@example.com"),
             name: name.to_owned(),
-            password_hash: Some(unjank_server::store::control::Hidden("hash".to_owned())),
+            password_hash: Some(unjank_database::Hidden("hash".to_owned())),
             is_admin: true,
         };
         control.create_user(new, &ANN, at(1)).await.unwrap();

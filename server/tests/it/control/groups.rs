@@ -1,7 +1,7 @@
 //! Decisions about groups of janks, and comments on them.
 
 use futures_util::future::join_all;
-use unjank_server::store::control::{
+use unjank_database::{
     Actor, Commented, Control, ControlError, ErasureKind, GroupDecision, HandledGroup, NewDecision,
 };
 
@@ -11,7 +11,7 @@ use super::{ANN, at, done, on_both_engines, refused, with_project};
 on_both_engines![
     a_group_is_resolved_ignored_and_reopened,
     one_of_twenty_editors_decides_each_time,
-    comments_are_bounded_and_only_their_author_deletes_them,
+    comments_are_bounded_and_only_their_author_or_an_admin_deletes_them,
     decisions_and_comments_follow_a_moved_group,
     projects_do_not_share_groups_and_take_them_along,
 ];
@@ -93,7 +93,7 @@ async fn comment(control: &Control, text: &str, actor: &Actor) -> Result<uuid::U
     made.await.map(|comment| comment.id)
 }
 
-async fn comments_are_bounded_and_only_their_author_deletes_them(place: Place) {
+async fn comments_are_bounded_and_only_their_author_or_an_admin_deletes_them(place: Place) {
     let control = &place.control;
     with_project(control, "shop").await;
     let other = Actor::cli("ben");
@@ -120,8 +120,12 @@ async fn comments_are_bounded_and_only_their_author_deletes_them(place: Place) {
     refused(control, by_other, ControlError::NotFound).await;
     let in_other_group = control.delete_comment("shop", (OTHER, first), &ANN, at(2));
     refused(control, in_other_group, ControlError::NotFound).await;
+    let in_other_group = control.delete_any_comment("shop", (OTHER, first), &other, at(2));
+    refused(control, in_other_group, ControlError::NotFound).await;
     let own = control.delete_comment("shop", (GROUP, first), &ANN, at(2));
     own.await.unwrap();
+    let again = control.delete_any_comment("shop", (GROUP, first), &other, at(2));
+    refused(control, again, ControlError::NotFound).await;
     comment(control, "one more", &ANN).await.unwrap();
     assert_eq!(control.comments("shop", GROUP).await.unwrap().len(), 200);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use unjank_server::store::control::{
+use unjank_database::{
     Actor, Assignee, Commented, Control, ControlError, ErasureKind, Evaluated, Incident,
     IncidentFilter, IncidentKind, IncidentState, JsonText, Membership, NewUser, Role, RuleText,
     Severity, TokensOfUser, new_id,
@@ -14,7 +14,7 @@ use super::place::Place;
 use super::{ANN, at, done, on_both_engines, refused, with_project};
 
 on_both_engines![
-    comments_are_bounded_and_only_their_author_deletes_them,
+    comments_are_bounded_and_only_their_author_or_an_admin_deletes_them,
     an_incident_is_assigned_only_to_a_person_who_may_see_the_project,
     a_person_who_loses_access_is_no_longer_the_assignee,
     projects_take_comments_and_assignees_along,
@@ -109,7 +109,7 @@ async fn assigned_to(control: &Control, user: Uuid) -> Vec<Uuid> {
     found.into_iter().map(|incident| incident.id).collect()
 }
 
-async fn comments_are_bounded_and_only_their_author_deletes_them(place: Place) {
+async fn comments_are_bounded_and_only_their_author_or_an_admin_deletes_them(place: Place) {
     let control = &place.control;
     with_project(control, "shop").await;
     let on = Commented::Incident(with_incident(control, "shop").await);
@@ -133,8 +133,10 @@ async fn comments_are_bounded_and_only_their_author_deletes_them(place: Place) {
     refused(control, by_other, ControlError::NotFound).await;
     let elsewhere = control.delete_comment("bank", (on, first), &ANN, at(400));
     refused(control, elsewhere, ControlError::NotFound).await;
-    let own = control.delete_comment("shop", (on, first), &ANN, at(400));
-    own.await.unwrap();
+    let elsewhere = control.delete_any_comment("bank", (on, first), &other, at(400));
+    refused(control, elsewhere, ControlError::NotFound).await;
+    let by_admin = control.delete_any_comment("shop", (on, first), &other, at(400));
+    by_admin.await.unwrap();
     add(incident, "one more", &ANN, 500).await.unwrap();
     let actions = done(control).await;
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use unjank_server::store::control::{
+use unjank_database::{
     Actor, Control, ControlError, FirstAdmin, Hidden, Invitation, Membership, NewSession, NewUser,
     OpenInvitation, Role, Rotation, TokenExchange, TokensOfUser, User,
 };

@@ -1,8 +1,8 @@
 //! A control database for one test.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
-use unjank_server::store::control::Control;
-use unjank_server::task::Tasks;
+use unjank_database::Control;
+use unjank_foundation::task::Tasks;
 
 use crate::postgres::postgres;
 

@@ -1,6 +1,6 @@
 //! Saved views: their names, their addresses, and their number.
 
-use unjank_server::store::control::{ControlError, SavedViewChange};
+use unjank_database::{ControlError, SavedViewChange};
 
 use super::place::Place;
 use super::{ANN, at, done, on_both_engines, refused, with_project};

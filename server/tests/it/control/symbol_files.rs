@@ -1,6 +1,6 @@
 //! Symbol files and the builds that they belong to.
 
-use unjank_server::store::control::NewSymbolFile;
+use unjank_database::NewSymbolFile;
 use unjank_symbols::{Contents, Format, Found};
 
 use super::place::Place;

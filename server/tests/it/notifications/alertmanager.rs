@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use unjank_server::clock::{Clock, UnixTime};
+use unjank_foundation::clock::{Clock, UnixTime};
 
 use super::incidents::Database;
 use super::{channel, sending, test};

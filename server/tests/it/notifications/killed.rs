@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use unjank_server::clock::Clock;
+use unjank_foundation::clock::Clock;
 
 use super::incidents::Database;
 use super::receiver::Receiver;

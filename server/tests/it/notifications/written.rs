@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use unjank_server::store::control::{
+use unjank_database::{
     Attempt, ChannelFields, ChannelKind, Hidden, NewChannel, NotificationFilter, Severity,
     UnannouncedRule, new_id,
 };

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::Digest;
 use super::text::sections;
 
-pub(in crate::alerts::notify) fn digest_html(digest: &Digest) -> Markup {
+pub(crate) fn digest_html(digest: &Digest) -> Markup {
     html! {
         h2 { (digest.subject()) }
         @for (title, lines) in sections(digest) {

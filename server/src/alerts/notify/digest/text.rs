@@ -123,7 +123,7 @@ pub(super) fn amount(value: f64, unit: &str) -> String {
 }
 
 /// Formats the traffic of all installs as CSV. Ids are UUIDs and the rest are numbers, so nothing needs quotes.
-pub(in crate::alerts::notify) fn traffic_csv(digest: &Digest) -> String {
+pub(crate) fn traffic_csv(digest: &Digest) -> String {
     let mut table = "install_id,bytes,requests\r\n".to_owned();
     for one in &digest.traffic {
         let _infallible = write!(

@@ -116,7 +116,7 @@ fn installs(count: f64) -> String {
 }
 
 /// Formats the traffic of all users as CSV. The row with an empty user is that of installs without a user.
-pub(in crate::alerts::notify) fn users_csv(digest: &Digest) -> String {
+pub(crate) fn users_csv(digest: &Digest) -> String {
     let mut table = "user_id,bytes,requests,installs\r\n".to_owned();
     for one in &digest.users {
         let _infallible = write!(

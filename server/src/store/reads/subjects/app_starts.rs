@@ -35,24 +35,33 @@ const APP_STARTS_DIMENSIONS: &[Dimension] = &[
 ];
 
 const APP_STARTS_AGGREGATES: &[Aggregate] = &[
-    Aggregate::sum("count", "1"),
-    Aggregate::sum("sum_ms", "s.duration_ms"),
-    Aggregate::sum("late", "(1) * (s.received_at > s.start + INTERVAL 1 HOUR)"),
+    Aggregate::sum("count", "1 / s.sample_rate"),
+    Aggregate::sum("samples", "1"),
+    Aggregate::sum("sum_ms", "s.duration_ms / s.sample_rate"),
+    Aggregate::sum(
+        "late",
+        "(1 / s.sample_rate) * (s.received_at > s.start + INTERVAL 1 HOUR)",
+    ),
     Aggregate::sum_of(
         "slow",
-        concat!("s.duration_ms > pow(1.02, ", last_fast_bucket!(), ")"),
+        concat!(
+            "(1 / s.sample_rate) * (s.duration_ms > pow(1.02, ",
+            last_fast_bucket!(),
+            "))"
+        ),
         concat!(
             "arraySum((bucket, starts) -> if(bucket > ",
             last_fast_bucket!(),
             ", starts, 0), mapKeys(s.durations_ms), mapValues(s.durations_ms))"
         ),
     ),
-    Aggregate::histogram("durations_ms", "s.duration_ms", "1"),
+    Aggregate::histogram("durations_ms", "s.duration_ms", "1 / s.sample_rate"),
     Aggregate::distinct("installs", "s.install_id"),
 ];
 
 const APP_STARTS_MEASURES: &[Measure] = &[
     Measure::neutral("count", Count, Is("count")),
+    Measure::neutral("samples", Count, Is("samples")),
     Measure::neutral("installs", Count, Is("installs")),
     Measure::lower("mean_ms", Milliseconds, Ratio("sum_ms", "count", 1.)),
     Measure::lower("p50_ms", Milliseconds, Percentile("durations_ms", 0.5)),
@@ -84,14 +93,16 @@ const START_PHASES_DIMENSIONS: &[Dimension] = &[
 ];
 
 const START_PHASES_AGGREGATES: &[Aggregate] = &[
-    Aggregate::sum("count", "1"),
-    Aggregate::sum("sum_ms", "phase_ms"),
-    Aggregate::histogram("durations_ms", "phase_ms", "1"),
+    Aggregate::sum("count", "1 / s.sample_rate"),
+    Aggregate::sum("samples", "1"),
+    Aggregate::sum("sum_ms", "phase_ms / s.sample_rate"),
+    Aggregate::histogram("durations_ms", "phase_ms", "1 / s.sample_rate"),
     Aggregate::distinct("installs", "s.install_id"),
 ];
 
 const START_PHASES_MEASURES: &[Measure] = &[
     Measure::neutral("count", Count, Is("count")),
+    Measure::neutral("samples", Count, Is("samples")),
     Measure::neutral("installs", Count, Is("installs")),
     Measure::lower("mean_ms", Milliseconds, Ratio("sum_ms", "count", 1.)),
     Measure::lower("p50_ms", Milliseconds, Percentile("durations_ms", 0.5)),

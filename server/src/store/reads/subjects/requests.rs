@@ -18,7 +18,7 @@ macro_rules! is_request {
 }
 
 /// Whether a span describes a request.
-pub(in crate::store::reads) const IS_REQUEST: &str = is_request!();
+pub(crate) const IS_REQUEST: &str = is_request!();
 
 /// The same for a span that was read.
 #[must_use]
@@ -53,7 +53,7 @@ pub(super) static REQUESTS: Subject = Subject {
 };
 
 /// The host of the request that a span describes. Empty if unknown.
-pub(in crate::store::reads) const HOST: Dimension = Dimension::raw(
+pub(crate) const HOST: Dimension = Dimension::raw(
     "host",
     "if(s.attributes['server.address'] != '', s.attributes['server.address'], domain(s.attributes['url.full']))",
 );
@@ -61,7 +61,7 @@ pub(in crate::store::reads) const HOST: Dimension = Dimension::raw(
 /// The path of the request, or the template of the path if the app gave one, which groups better. Without a template, segments that are
 /// numbers, UUIDs or long hexadecimal numbers become `{id}`: there are many, and they may identify a person. The pattern consumes the
 /// slash after a segment, so it is applied twice.
-pub(in crate::store::reads) const PATH: Dimension = Dimension::raw(
+pub(crate) const PATH: Dimension = Dimension::raw(
     "path",
     "multiIf(s.attributes['url.template'] != '', s.attributes['url.template'], \
      replaceRegexpAll(replaceRegexpAll(multiIf( \
@@ -72,12 +72,12 @@ pub(in crate::store::reads) const PATH: Dimension = Dimension::raw(
      '/(?:[0-9]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,})(/|$)', '/{id}\\\\1'))",
 );
 
-pub(in crate::store::reads) const METHOD: Dimension = Dimension::raw(
+pub(crate) const METHOD: Dimension = Dimension::raw(
     "method",
     "if(s.attributes['http.request.method'] != '', s.attributes['http.request.method'], extract(toString(s.name), '^([A-Z]+) /'))",
 );
 
-pub(in crate::store::reads) const STATUS_CODE: Dimension =
+pub(crate) const STATUS_CODE: Dimension =
     Dimension::raw("http_status", "s.attributes['http.response.status_code']");
 
 const REQUESTS_DIMENSIONS: &[Dimension] = &[

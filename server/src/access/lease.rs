@@ -1,0 +1,77 @@
+//! Leases: of several servers with a common control database, only one at a time does a given job.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use unjank_database::Control;
+use unjank_foundation::clock::Clock;
+use uuid::Uuid;
+
+/// A named lease. It expires unless its holder renews it.
+pub struct Lease {
+    control: Control,
+    clock: Clock,
+    name: &'static str,
+    /// Identifies this server.
+    holder: String,
+    life: Duration,
+}
+
+impl Lease {
+    pub fn new(control: Control, clock: Clock, (name, life): (&'static str, Duration)) -> Self {
+        Self {
+            control,
+            clock,
+            name,
+            holder: Uuid::new_v4().to_string(),
+            life,
+        }
+    }
+
+    /// Runs a task until the server shuts down, then releases the lease so that another server can take it at once.
+    pub async fn until(&self, shutdown: CancellationToken, task: impl Future<Output = ()>) {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = task => {}
+        }
+        self.release().await;
+    }
+
+    /// Does the work if this server can take the lease, and renews the lease until the work is done. Cancels the work
+    /// if the lease is lost.
+    pub async fn during(&self, work: impl Future<Output = ()>) {
+        if !self.take().await {
+            return;
+        }
+        tokio::select! {
+            () = self.lost() => tracing::warn!(lease = self.name, "another server has taken over the lease"),
+            () = work => {}
+        }
+    }
+
+    async fn lost(&self) {
+        loop {
+            tokio::time::sleep(self.life / 4).await;
+            if !self.take().await {
+                return;
+            }
+        }
+    }
+
+    async fn take(&self) -> bool {
+        let now = self.clock.now();
+        let taken = self
+            .control
+            .take_lease(self.name, &self.holder, now, now + self.life);
+        taken.await.unwrap_or_else(|error| {
+            tracing::warn!(lease = self.name, %error, "cannot take the lease");
+            false
+        })
+    }
+
+    async fn release(&self) {
+        if let Err(error) = self.control.release_lease(self.name, &self.holder).await {
+            tracing::debug!(lease = self.name, %error, "cannot release the lease; it will expire");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The bodies of people and their tools: JSON, within limits of size, time and memory.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use unjank_foundation::shares::{Holder, Memory};
+
+use super::body::receive_plain;
+use super::client_address::ClientAddress;
+use super::json_value::{self, Unread};
+use super::problem::Problem;
+use crate::app::App;
+
+/// The largest body of a request without an identity, such as a login.
+pub(crate) const CREDENTIALS: usize = 8 << 10;
+/// The largest body of most requests.
+const SMALL: usize = 64 << 10;
+/// The largest body with a set of public keys.
+pub(crate) const KEY_SET: usize = 160 << 10;
+/// The largest body of all requests: a configuration with a thousand overrides, or thousands of classification rules.
+pub(crate) const DOCUMENT: usize = 2 << 20;
+
+/// Memory that a decoded body may take: a multiple of its size, within these bounds.
+const EXPANSION: usize = 40;
+const LEAST_MEMORY: usize = 64 << 10;
+const MOST_MEMORY: usize = 32 << 20;
+
+/// A body that is a JSON object with the members of `T`, of at most `MOST` bytes. Serde alone would also accept the members as a list, in their
+/// order, and a list that was sent by mistake must not change anything. The memory is reserved until the handler ends: write `Object(body, ..)`.
+pub(crate) struct Object<T, const MOST: usize = SMALL>(
+    pub(crate) T,
+    #[expect(dead_code, reason = "the memory is released when the handler ends")] pub(crate) Memory,
+);
+
+/// A body with any JSON.
+pub(crate) struct AnyJson<const MOST: usize = SMALL>(
+    pub(crate) Value,
+    #[expect(dead_code, reason = "the memory is released when the handler ends")] pub(crate) Memory,
+);
+
+impl<T, const MOST: usize> FromRequest<Arc<App>> for Object<T, MOST>
+where
+    T: DeserializeOwned + Send + 'static,
+{
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        let (body, held) = read(request, app, MOST, |value| {
+            if !value.is_object() {
+                return Err(Problem::unfit_body("the body is not a JSON object"));
+            }
+            serde_path_to_error::deserialize(value)
+                .map_err(|error| Problem::unfit_body(error.to_string()))
+        })
+        .await?;
+        Ok(Self(body, held))
+    }
+}
+
+impl<const MOST: usize> FromRequest<Arc<App>> for AnyJson<MOST> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        let (body, held) = read(request, app, MOST, Ok).await?;
+        Ok(Self(body, held))
+    }
+}
+
+async fn read<T: Send + 'static>(
+    request: Request,
+    app: &Arc<App>,
+    most: usize,
+    typed: impl FnOnce(Value) -> Result<T, Problem> + Send + 'static,
+) -> Result<(T, Memory), Problem> {
+    let (mut parts, body) = request.into_parts();
+    let Ok(ClientAddress(address)) = ClientAddress::from_request_parts(&mut parts, app).await;
+    let share = app.management_bodies.begin(Holder::address(address));
+    let received = receive_plain(&parts.headers, body, most, app.body_timeout, share).await?;
+    let (json, mut held) = received;
+    let memory = (json.len() * EXPANSION).clamp(LEAST_MEMORY, MOST_MEMORY);
+    if !held.try_grow_to(json.len() + memory) {
+        return Err(Problem::overloaded());
+    }
+    let is_small = json.len() <= SMALL;
+    let work = move || {
+        let value = json_value::read(&json, memory).map_err(|unread| match unread {
+            Unread::NotJson(error) => Problem::unfit_json(&error),
+            Unread::TooLarge => Problem::expands_too_far(memory),
+        })?;
+        Ok((typed(value)?, held))
+    };
+    if is_small {
+        return work();
+    }
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Problem::overloaded())?
+}
+
+/// Rejects a list in place of an object within a body: `#[serde(deserialize_with = "no_list")]`.
+pub(crate) fn no_list<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let value = Value::deserialize(deserializer)?;
+    if value.is_array() {
+        return Err(D::Error::custom("invalid type: a list, expected an object"));
+    }
+    T::deserialize(value).map_err(D::Error::custom)
+}

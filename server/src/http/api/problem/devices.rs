@@ -1,0 +1,143 @@
+//! Problems of devices: why a key is not accepted and why a batch is refused.
+
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+
+use super::Problem;
+use crate::access::{Exceeded, KeyError, OverQuota};
+use crate::ingest::Refusal;
+use crate::intake::{NotInflated, Refused};
+use crate::otlp::Unreadable;
+use crate::store::LogError;
+
+impl Problem {
+    pub(crate) fn not_one_message() -> Self {
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_otlp",
+            "the body is not one message of gRPC: its prefix does not have its length",
+        )
+    }
+
+    pub(crate) fn grpc_content_type() -> Self {
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "content_type",
+            "send `Content-Type: application/grpc` with protobuf",
+        )
+    }
+
+    pub(crate) fn otlp_content_type() -> Self {
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "content_type",
+            "send `Content-Type: application/x-protobuf` or `application/json`",
+        )
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let (status, code) = match &refusal {
+            Refusal::NotJson { .. } => (StatusCode::BAD_REQUEST, "invalid_json"),
+            Refusal::Envelope(_) => (StatusCode::BAD_REQUEST, "invalid_envelope"),
+            Refusal::Resource(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_resource"),
+            Refusal::TooManyEvents { .. } | Refusal::ListsTooLarge { .. } => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "too_many_events")
+            }
+            Refusal::WrongApp(_) => (StatusCode::FORBIDDEN, "key_not_for_app"),
+            Refusal::WrongInstall => (StatusCode::FORBIDDEN, "token_not_for_install"),
+        };
+        Self::new(status, code, refusal.to_string())
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Busy => Self::overloaded(),
+            Refused::OverQuota(over) => over.into(),
+            Refused::NotInflated(error) => error.into(),
+            Refused::Batch(refusal) => refusal.into(),
+            Refused::Otlp(error) => error.into(),
+            Refused::InFlight => Self::in_flight(),
+            Refused::Log(error) => error.into(),
+        }
+    }
+}
+
+impl From<Unreadable> for Problem {
+    fn from(error: Unreadable) -> Self {
+        let (status, code) = match &error {
+            Unreadable::Malformed(_) => (StatusCode::BAD_REQUEST, "invalid_otlp"),
+            Unreadable::TooMany { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_many_events"),
+        };
+        Self::new(status, code, error.to_string())
+    }
+}
+
+impl From<NotInflated> for Problem {
+    fn from(error: NotInflated) -> Self {
+        match error {
+            NotInflated::TooLarge { limit } => Self::inflates_too_far(limit),
+            NotInflated::Corrupt(encoding) => Self::corrupt_encoding(encoding),
+        }
+    }
+}
+
+impl From<KeyError> for Problem {
+    fn from(error: KeyError) -> Self {
+        match error {
+            KeyError::Unknown => Self::unknown_key(),
+            // The key is known, and sending it again will not help.
+            KeyError::TokenRequired => Self::new(
+                StatusCode::FORBIDDEN,
+                "device_token_required",
+                "this project takes no ingest keys: send `Authorization: Bearer <device token>`, a token that the app's own back end makes",
+            ),
+        }
+    }
+}
+
+impl From<OverQuota> for Problem {
+    fn from(over: OverQuota) -> Self {
+        let (code, detail) = match over.exceeded {
+            Exceeded::Events => (
+                "quota_events",
+                "more events a second than the key or the project may send: send it again later",
+            ),
+            Exceeded::Bytes => (
+                "quota_bytes",
+                "more bytes a day than the key or the project may send: send it again later",
+            ),
+            Exceeded::Disk => (
+                "quota_disk",
+                "the project's events take more room on the disk than they may: send it again later",
+            ),
+        };
+        let wait = HeaderValue::from(over.retry_after_s());
+        Self {
+            header: Some(Box::new((RETRY_AFTER, wait))),
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
+        }
+    }
+}
+
+impl From<LogError> for Problem {
+    fn from(error: LogError) -> Self {
+        let (code, wait) = match &error {
+            LogError::Full => ("log_full", "30"),
+            LogError::DiskFull => ("disk_full", "30"),
+            LogError::Busy => ("overloaded", "5"),
+            LogError::Failed(_) | LogError::Unknown => ("not_durable", "15"),
+            LogError::TooLarge => {
+                return Self::new(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    "record_too_large",
+                    error.to_string(),
+                );
+            }
+        };
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).with(RETRY_AFTER, wait)
+    }
+}

@@ -1,0 +1,9 @@
+//! From the ingest log to ClickHouse, each row exactly once: the writer, its ledger, the proof of what is stored, and what was refused.
+
+pub(super) mod dead_letter;
+pub(super) mod delivery;
+pub(super) mod destination;
+pub(super) mod ledger;
+pub(super) mod proof;
+pub(super) mod tally;
+pub(super) mod writer;

@@ -1,0 +1,7 @@
+//! What happens to stored rows: comparison with the books, rebuilds of roll-ups, erasure, retention, and the space that they use.
+
+pub(super) mod books;
+pub(super) mod erase;
+pub(super) mod rebuild;
+pub(super) mod retention;
+pub(super) mod usage;

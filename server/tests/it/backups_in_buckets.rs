@@ -1,0 +1,241 @@
+//! `unjank backup` to a bucket and `unjank restore` from one, with a small S3 server from npm.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use tokio::process::Command;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::backups::{Room, batch, counts, fails, ids, report, succeeds};
+use crate::engine::UNJANK;
+use crate::processes::{Program, sql};
+use crate::symbol_bucket::Bucket;
+use crate::wait;
+
+const KEY: &str = "S3RVER";
+
+/// The size of a file whose upload takes longer than a test needs to interrupt it.
+const LARGE: u64 = 128 << 20;
+
+fn command(bucket: &Bucket, key: &str, arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(UNJANK);
+    command
+        .args(arguments)
+        .arg("--data-dir")
+        .arg(folder)
+        .envs(bucket.environment(key))
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    command
+}
+
+async fn run(bucket: &Bucket, arguments: &[&str], folder: &Path) -> Output {
+    let mut command = command(bucket, KEY, arguments, folder);
+    command.output().await.unwrap()
+}
+
+async fn backup(bucket: &Bucket, to: &str, folder: &Path) -> Output {
+    run(bucket, &["backup", to], folder).await
+}
+
+async fn restore(bucket: &Bucket, from: &str, folder: &Path) -> Output {
+    run(bucket, &["restore", from], folder).await
+}
+
+/// The file of an object of a bucket, below the folder `shop`.
+fn object(bucket: &Bucket, backup: &str, name: &str) -> PathBuf {
+    let name = format!("{backup}/{name}._S3rver_object");
+    let objects = bucket.objects(backup);
+    let found = objects.into_iter().find(|path| path.ends_with(&name));
+    found.unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// Adds a large symbol file. It is uploaded last, except for the description.
+fn add_large_file(folder: &Path) {
+    let folder = folder.join("symbols");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = std::fs::File::create(folder.join("large")).unwrap();
+    file.set_len(LARGE).unwrap();
+}
+
+fn assert_clean(folder: &Path) {
+    let staging = folder.join("backup-staging");
+    assert!(!staging.exists(), "the staging folder is left");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_in_a_bucket_that_was_made_while_devices_report_has_each_batch_once() {
+    let bucket = Bucket::start().await;
+    let room = Room::new();
+    let (folder, restored) = (room.data(), room.at("restored"));
+    let mut program = room.server().await;
+    let first = batch();
+    program.send(&first).await;
+    let (stop, stopped) = watch::channel(false);
+    let mut devices = JoinSet::new();
+    for _ in 0..2 {
+        let url = format!("{}/v1/ingest", program.listen);
+        devices.spawn(report(url, stopped.clone()));
+    }
+    let place = "s3://symbols/shop/one";
+    let printed = succeeds(&backup(&bucket, place, &folder).await);
+    assert!(
+        printed.contains(&format!("unjank restore {place}")),
+        "{printed}"
+    );
+    stop.send_replace(true);
+    let mut all: Vec<_> = devices.join_all().await.into_iter().flatten().collect();
+    assert_clean(&folder);
+    assert!(folder.join("last-backup").exists());
+    program.kill();
+
+    succeeds(&restore(&bucket, place, &restored).await);
+    assert_clean(&restored);
+    let program = Program::start(&restored).await;
+    program.rolled_up().await;
+    let stored = sql(&restored, "SELECT batch_id FROM batches");
+    let stored: BTreeSet<String> = stored.lines().map(str::to_owned).collect();
+    assert!(ids([&first]).is_subset(&stored), "the first batch is lost");
+    counts(&restored, stored.len()).await;
+    // Devices retry all batches.
+    all.push(first);
+    for batch in &all {
+        program.send(batch).await;
+    }
+    program.rolled_up().await;
+    counts(&restored, all.len() + 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_dies_during_the_upload_has_no_backup() {
+    let mut bucket = Bucket::start().await;
+    let room = Room::new();
+    let (folder, restored) = (room.data(), room.at("restored"));
+    let _program = room.server().await;
+    add_large_file(&folder);
+    let place = "s3://symbols/shop/one";
+    let child = command(&bucket, KEY, &["backup", place], &folder)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait::until("the upload has begun", async || {
+        !bucket.objects("one").is_empty()
+    })
+    .await;
+    bucket.stop();
+    let output = child.wait_with_output().await.unwrap();
+    fails(&output, "does not answer");
+    assert_clean(&folder);
+    assert!(!folder.join("last-backup").exists());
+
+    bucket.run().await;
+    let refused = restore(&bucket, place, &restored).await;
+    fails(&refused, "is not a complete backup");
+    assert!(!restored.exists(), "a refused restore wrote files");
+    fails(&backup(&bucket, place, &folder).await, "is not empty");
+    assert_clean(&folder);
+    assert!(!bucket.objects("one").is_empty(), "objects are deleted");
+    succeeds(&backup(&bucket, "s3://symbols/shop/two", &folder).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_or_interrupted_backup_to_a_bucket_leaves_nothing_after_the_next_one() {
+    let bucket = Bucket::start().await;
+    let room = Room::new();
+    let (folder, staging) = (room.data(), room.at("staging"));
+    let _program = room.server().await;
+    add_large_file(&folder);
+    let staging_folder = staging.to_str().unwrap().to_owned();
+    for (name, signal) in [("interrupted", "-15"), ("killed", "-9")] {
+        let place = format!("s3://symbols/shop/{name}");
+        let arguments = ["backup", &place, "--staging", &staging_folder];
+        let mut child = command(&bucket, KEY, &arguments, &folder).spawn().unwrap();
+        wait::until("the upload has begun", async || {
+            !bucket.objects(name).is_empty()
+        })
+        .await;
+        let pid = child.id().unwrap().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status().await;
+        assert!(sent.unwrap().success());
+        assert!(!child.wait().await.unwrap().success());
+    }
+    assert_eq!(bucket.objects("interrupted").len(), 0);
+    assert!(!bucket.objects("killed").is_empty());
+    assert!(staging.join("backup-staging").exists());
+
+    let place = "s3://symbols/shop/next";
+    let next = ["backup", place, "--staging", &staging_folder];
+    succeeds(&run(&bucket, &next, &folder).await);
+    assert_eq!(bucket.objects("killed").len(), 0);
+    assert_clean(&staging);
+    let restored = room.at("restored");
+    let from = ["restore", place, "--staging", &staging_folder];
+    succeeds(&run(&bucket, &from, &restored).await);
+    assert_clean(&staging);
+    let large = std::fs::metadata(restored.join("symbols/large")).unwrap();
+    assert_eq!(large.len(), LARGE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_whole_backup_in_a_bucket_is_refused() {
+    let bucket = Bucket::start().await;
+    let room = Room::new();
+    let (folder, restored) = (room.data(), room.at("restored"));
+    let mut program = room.server().await;
+    let place = "s3://symbols/shop/one";
+    succeeds(&backup(&bucket, place, &folder).await);
+    fails(&backup(&bucket, place, &folder).await, "is not empty");
+    fails(
+        &backup(&bucket, "s3://symbols", &folder).await,
+        "must have a prefix",
+    );
+    let not_needed = room.at("backup");
+    let not_needed = ["backup", not_needed.to_str().unwrap(), "--staging", "x"];
+    fails(&run(&bucket, &not_needed, &folder).await, "--staging");
+    program.kill();
+    fails(&restore(&bucket, place, &folder).await, "is not empty");
+
+    // A damaged file and a lost one.
+    let file = object(&bucket, "one", "control.sqlite");
+    let whole = std::fs::read(&file).unwrap();
+    let mut damaged = whole.clone();
+    damaged[4_000] ^= 1;
+    std::fs::write(&file, damaged).unwrap();
+    fails(
+        &restore(&bucket, place, &restored).await,
+        "has changed since the backup was made",
+    );
+    assert_clean(&restored);
+    std::fs::remove_file(&file).unwrap();
+    fails(&restore(&bucket, place, &restored).await, "lacks");
+
+    // The same command again, once the file is whole.
+    std::fs::write(&file, whole).unwrap();
+    succeeds(&restore(&bucket, place, &restored).await);
+
+    std::fs::remove_file(object(&bucket, "one", "backup.json")).unwrap();
+    fails(
+        &restore(&bucket, place, &room.at("other")).await,
+        "is not a complete backup",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_key_a_wrong_bucket_and_a_missing_server_are_named() {
+    let mut bucket = Bucket::start().await;
+    let room = Room::new();
+    let restored = room.at("restored");
+    let place = "s3://symbols/shop/one";
+    let wrong = command(&bucket, "wrong", &["restore", place], &restored).output();
+    fails(&wrong.await.unwrap(), "rejects the credentials");
+    let missing = restore(&bucket, "s3://missing/shop/one", &restored).await;
+    fails(&missing, "there is no bucket `missing`");
+    let other = restore(&bucket, "gs://symbols/shop/one", &restored).await;
+    fails(&other, "must be like s3://bucket/prefix");
+    bucket.stop();
+    let silent = restore(&bucket, place, &restored).await;
+    fails(&silent, "does not answer");
+    assert!(!restored.exists());
+}
