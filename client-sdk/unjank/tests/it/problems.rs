@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use unjank::{Config, Mode};
 
-use crate::collector::{Running, status};
+use crate::collector::{Running, refusal};
 
 /// Answers every request with this status and body.
 fn server(status: &'static str, body: &'static str) -> String {
@@ -90,7 +90,9 @@ fn a_mistake_in_the_configuration_is_told_at_once() {
 #[test]
 fn a_problem_ends_when_a_batch_is_accepted() {
     let running = Running::start();
-    running.collector.answer(|_| Ok(status(422)));
+    running
+        .collector
+        .answer(|_| Ok(refusal(422, "invalid_envelope")));
     unjank::span("checkout").end();
     assert!(!unjank::flush(Duration::from_secs(10)));
     assert!(unjank::problem().is_some());
