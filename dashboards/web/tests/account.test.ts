@@ -18,7 +18,7 @@ test('each fault of a new password is at its field', () => {
   const empty = passwordFaults({ present: '', wanted: '', again: '' });
   expect(empty).toEqual({ present: 'Enter your current password.', wanted: 'Enter a new password.' });
   expect(passwordFaults({ present: 'old', wanted: 'eleven char', again: '' }).wanted).toBe(
-    'The new password has 11 of at least 12 characters.',
+    'The new password is too short: 11 of at least 12 characters.',
   );
   expect(passwordFaults({ present: 'old', wanted: NEW, again: `${NEW}!` })).toEqual({
     again: 'The two new passwords do not match.',

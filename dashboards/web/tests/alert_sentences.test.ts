@@ -43,7 +43,7 @@ describe('a rule as a sentence', () => {
       condition: { kind: 'regression', compare: 'same_age', effect: { least_relative: 0.05, least_absolute: 5_000 } },
     });
     expect(sentence(slower)).toBe(
-      'Alert when, for any name, the p75 of spans in the newest version is at least 5 % and 5 ms slower than in the version before at the same time after its release, over at most 7 days, with at least 200 samples in each and p below 0.001.',
+      'Alert when, for any name, the p75 of spans in the newest version is at least 5 % and 5 ms slower than in the version before at the same time after its release, over at most 7 days, with at least 200 samples on each side and p below 0.001.',
     );
     expect(afterwards(slower)).toEqual([
       'Resolve when the change is below 50 % of the minimum change.',
@@ -61,7 +61,7 @@ describe('a rule as a sentence', () => {
       least_samples: 1,
     });
     expect(sentence(fewer)).toBe(
-      'Alert when, for any page, the share of page loads (completed) in the newest version is at least 10 % and 0.5 points lower than in the version before on the same days, over at most 1 hour, with at least 1 sample in each.',
+      'Alert when, for any page, the share of page loads (completed) in the newest version is at least 10 % and 0.5 points lower than in the version before on the same days, over at most 1 hour, with at least 1 sample on each side.',
     );
     expect(afterwards(fewer)).toEqual(['Resolve when the change is below 25 % of the minimum change.']);
   });
@@ -94,10 +94,10 @@ describe('a rule as a sentence', () => {
       condition: { kind: 'absence' },
     });
     expect(sentence(quiet)).toBe(
-      'Alert when no uploads arrive for 30 minutes for any app that had some in the 7 days before, for 10 minutes.',
+      'Alert when no uploads arrive for 30 minutes for any app that sent data in the 7 days before, for 10 minutes.',
     );
     expect(sentence({ ...quiet, for_minutes: 0, metric: { signal: 'spans', measure: 'count' } })).toBe(
-      'Alert when no spans arrive for 30 minutes, after some did in the 7 days before.',
+      'Alert when no spans arrive for 30 minutes, after spans arrived in the 7 days before.',
     );
     expect(afterwards(quiet)).toEqual(['Resolve when data arrives again.']);
   });
@@ -136,7 +136,7 @@ describe('a rule as a sentence', () => {
       'Resolve at the threshold or below.',
       'Open no incident on Sat, Sun from 22:00 to 06:00 (UTC+5:30).',
       'Open no incident every day from 01:00 to 02:00 (UTC).',
-      'While it fires, affected devices send 50 % of spans.',
+      'While the rule fires, affected devices send 50 % of spans.',
     ]);
   });
 

@@ -309,7 +309,7 @@ describe('a skipped group', () => {
     expect(reasonOf({ ...few, base_samples: 3 }, 100).reason).toBe('Too few samples: 12, base 3 (minimum 100)');
     expect(reasonOf({ ...few, reason: 'no_base' }, 100).reason).toBe('No base: no samples to compare with');
     const app = { ...few, group: { app_id: 'shop' }, reason: 'no_base' } as const;
-    expect(reasonOf(app, 100).reason).toBe('No base: no two versions with enough samples');
+    expect(reasonOf(app, 100).reason).toBe('No base: fewer than two versions have enough samples');
   });
 });
 

@@ -115,7 +115,7 @@ describe('an incident as Markdown', () => {
     expect(text).toContain('- **p95 in 4.11.0:** 410 ms (2,345 samples)');
     expect(text).toContain('- **Change:** +28 %, +25 % between like devices');
     expect(text).toContain(
-      '- **Significance (p):** \\< 0.001, tested on the values of 80 and 90 installs, corrected for 12 groups',
+      '- **Significance (p):** \\< 0.001, tested on 80 and 90 installs, corrected for comparing 12 groups',
     );
     expect(text).toMatch(/- \*\*Period:\*\* .*1970/);
     expect(text).toMatch(/- \*\*Compared with:\*\* .*1970/);

@@ -45,8 +45,10 @@ describe('filters of raw events', () => {
   it('are named, with the period of these events', () => {
     const filters = read('range=7d&app_version=4.12&build=1&page=Feed');
     expect(rawFilters(filters)).toEqual(['Page (spans, requests and app starts)', 'Build']);
-    expect(rawNote(read('range=7d&build=1'), 30, now)).toBe('The filter Build reads raw events, kept for 30 days.');
-    expect(rawNote(read('range=30d&build=1'), undefined, now)).toContain('reads raw events. Overview and Ingest');
+    expect(rawNote(read('range=7d&build=1'), 30, now)).toBe(
+      'With the filter Build, results come from raw events, which are kept for 30 days.',
+    );
+    expect(rawNote(read('range=30d&build=1'), undefined, now)).toContain('come from raw events. Sessions, installs');
     expect(rawFilters(read('app_version=4.12'))).toEqual([]);
   });
 

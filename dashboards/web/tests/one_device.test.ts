@@ -52,7 +52,7 @@ describe('the revision of a device', () => {
   it('is the one that it has, and the one that it gets', () => {
     expect(text({})).toContain('had revision 12. It gets revision 14 with its next fetch.');
     expect(text({ last_report: { ...answer.last_report!, revision: 14 } })).toContain(
-      'had revision 14. That is the current one.',
+      'had revision 14. That is the current revision.',
     );
     expect(text({ last_report: { ...answer.last_report!, revision: 0 } })).toContain('had no revision. It gets');
   });

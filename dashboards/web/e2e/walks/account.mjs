@@ -130,7 +130,7 @@ async function the_password_is_changed_and_sessions_end(reader) {
   await page.getByLabel('Current password').fill('a wrong password');
   await page.getByLabel('New password', { exact: true }).fill('too short');
   await change.click();
-  await page.getByText('The new password has 9 of at least 12 characters.').waitFor();
+  await page.getByText('The new password is too short: 9 of at least 12 characters.').waitFor();
   await reader.look('account-faults');
   await page.getByLabel('New password', { exact: true }).fill(CHANGED);
   await page.getByLabel('Repeat the new password').fill('another password');

@@ -70,8 +70,8 @@ async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
   );
   await page.getByRole('button', { name: '7 days' }).click();
   const preview = page.getByRole('region', { name: 'Preview' });
-  await preview.getByText(/It would have fired/).waitFor({ timeout: ROUNDS_MS });
-  const fired = preview.getByRole('table', { name: 'When it would have fired' });
+  await preview.getByText(/The rule would have fired/).waitFor({ timeout: ROUNDS_MS });
+  const fired = preview.getByRole('table', { name: 'When the rule would have fired' });
   const rows = await fired.locator('tbody tr').allInnerTexts();
   check(
     rows.some(
@@ -151,7 +151,7 @@ async function its_evidence_matches_the_api_and_the_raw_tables(reader, state) {
   }
   await page.getByRole('region', { name: 'p95 over time' }).locator('svg.chart, svg').first().waitFor();
   await page.getByRole('table', { name: 'Largest changes' }).waitFor();
-  await page.getByRole('region', { name: 'Janks in the same place' }).getByRole('link').first().waitFor();
+  await page.getByRole('region', { name: 'Stacks that blocked the main thread' }).getByRole('link').first().waitFor();
   await reader.look('alerts-incident');
   await page.getByRole('link', { name: 'Show in Spans' }).click();
   await page.waitForURL(/\/spans\?.*name=checkout/);
@@ -275,7 +275,7 @@ on_call_acknowledges_from_the_link_of_a_notification.options = { storageState: u
 async function its_janks_happened_on_its_pages_and_are_per_hour_of_use(reader, state) {
   const { page } = reader;
   await open(reader, state.incident, RULE);
-  const janks = page.getByRole('region', { name: 'Janks in the same place' }).first();
+  const janks = page.getByRole('region', { name: 'Stacks that blocked the main thread' }).first();
   await janks.getByRole('link').first().waitFor();
   await reader.settled();
   const pages = await state.demo.sql(
@@ -378,7 +378,7 @@ async function a_rule_is_changed_over_that_of_another_person_and_deleted(reader)
   await form.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Another person saved in the meantime').waitFor();
   await reader.look('alerts-conflict');
-  await page.getByRole('button', { name: 'Overwrite with mine' }).click();
+  await page.getByRole('button', { name: 'Overwrite with my changes' }).click();
   await page.getByText('revision 3').waitFor();
   check((await api(reader, path)).rule.owner === 'team-mine', 'the other revision was not overwritten');
 

@@ -132,7 +132,7 @@ async function the_second_of_two_editors_sees_the_decision_of_the_first(reader, 
   );
   check(other.ok(), `no decision: ${other.status()} ${await other.text()}`);
   await dialog.getByRole('button', { name: 'Ignore', exact: true }).click();
-  await page.getByText('Another person decided in the meantime').waitFor();
+  await page.getByText('Another person changed the status in the meantime').waitFor();
   await dialog.waitFor({ state: 'hidden' });
   await status.getByText('Resolved in 4.10.0').waitFor();
   await status.getByRole('button', { name: 'Reopen' }).click();

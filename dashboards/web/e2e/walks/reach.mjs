@@ -336,7 +336,7 @@ async function filters_open_their_values_and_say_what_they_read(reader, state) {
   await options.first().click();
   await page.keyboard.press('Escape');
   await page.waitForURL(new RegExp(`build=${build.name}`));
-  await page.getByText('The filter Build reads raw events').waitFor();
+  await page.getByText('With the filter Build, results come from raw events').waitFor();
   await reader.settled();
   const frames = await state.demo.sql(
     `SELECT uniqCombined64(12)(install_id) AS installs FROM frame_windows WHERE build = ${build.name} AND start > now() - INTERVAL 30 DAY`,

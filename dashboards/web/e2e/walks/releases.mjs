@@ -125,7 +125,7 @@ async function a_version_without_data_in_the_period_leads_to_its_time(reader) {
     /Version/,
   );
   await page.getByText(`No device used ${LATEST} in this period`).waitFor();
-  await page.getByRole('link', { name: 'Show the period in which it was used' }).click();
+  await page.getByRole('link', { name: 'Show the period in which the version was used' }).click();
   await page.getByRole('region', { name: 'Adoption' }).waitFor();
   await open(reader, `/versions/9.9.9?${MONTH}`, 'Version 9.9.9');
   await page.getByText('No device sent data with this version').waitFor();

@@ -95,7 +95,7 @@ async function a_change_for_one_version_is_previewed_saved_and_seen_to_arrive(re
   await act(page.getByRole('dialog').getByRole('button', { name: 'Save' }).click());
   const rollout = page.getByRole('region', { name: 'Rollout' });
   await rollout.getByText('0 % of the 2 installs').waitFor();
-  await rollout.getByText('It changes the configuration of 1 install; 0').waitFor();
+  await rollout.getByText('The revision changes the configuration of 1 install; 0').waitFor();
 
   for (let tries = 0; tries < 50 && latest.revision === 0; tries += 1) await latest.poll();
   check(latest.sampling.spans.default === 0.5, `the device keeps ${latest.sampling.spans.default}`);
@@ -158,7 +158,7 @@ async function an_override_that_matches_no_install_is_warned_about(reader) {
   await page.getByRole('dialog').getByText('No install matches override-2').waitFor();
   await reader.look('rollout-unmatched');
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
-  await override.getByText('No install of the last 24 hours').waitFor();
+  await override.getByText('No install active in the last 24 hours').waitFor();
   await page.getByRole('button', { name: 'Discard' }).click();
 }
 
@@ -166,7 +166,7 @@ async function the_configuration_of_one_device_is_shown_with_its_reasons(reader,
   const { page } = reader;
   await page.goto(`/installs/${state.updatedInstall}?project=${PROJECT}`);
   await page.getByRole('link', { name: 'Configuration of this device' }).click();
-  await page.getByText('had revision 1. That is the current one.').waitFor();
+  await page.getByText('had revision 1. That is the current revision.').waitFor();
   const values = page.getByRole('region', { name: 'Values of the device' });
   await values.getByRole('row', { name: 'Sampling › Spans › Default 50 % override-1' }).waitFor();
   const overrides = page.getByRole('region', { name: 'Overrides of the configuration' });

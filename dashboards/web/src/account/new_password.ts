@@ -2,9 +2,9 @@
 
 import type { Problem } from '../api/problem';
 
-/** In Unicode characters, like on the server. */
+/** The minimum length in Unicode characters, as on the server. */
 export const SHORTEST = 12;
-/** In bytes. */
+/** The maximum length in bytes. */
 const LONGEST = 256;
 
 export interface PasswordFaults {
@@ -13,21 +13,22 @@ export interface PasswordFaults {
   again?: string;
 }
 
-/** Returns an empty object if the form can be sent. */
+/** Returns a message for each invalid field, or an empty object if the form can be sent. */
 export function passwordFaults(typed: { present?: string; wanted: string; again: string }): PasswordFaults {
   const faults: PasswordFaults = {};
   if (typed.present === '') faults.present = 'Enter your current password.';
   // `length` of a string would count a character such as an emoji twice.
   const length = [...typed.wanted].length;
   if (length === 0) faults.wanted = 'Enter a new password.';
-  else if (length < SHORTEST) faults.wanted = `The new password has ${length} of at least ${SHORTEST} characters.`;
+  else if (length < SHORTEST)
+    faults.wanted = `The new password is too short: ${length} of at least ${SHORTEST} characters.`;
   else if (new TextEncoder().encode(typed.wanted).length > LONGEST) faults.wanted = 'The new password is too long.';
   else if (typed.wanted === typed.present) faults.wanted = 'The new password is the same as the current one.';
   if (!faults.wanted && typed.wanted !== typed.again) faults.again = 'The two new passwords do not match.';
   return faults;
 }
 
-/** The faults of the fields that the server rejected. Empty if the problem is not about a field. */
+/** Returns the faults of the fields that the server rejected, or an empty object if the problem concerns no field. */
 export function refusedFields(problem: Problem): PasswordFaults {
   if (problem.code === 'login_refused') return { present: 'The current password is wrong.' };
   if (problem.code === 'password_unfit') return { wanted: problem.message };

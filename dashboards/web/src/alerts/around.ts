@@ -11,7 +11,7 @@ export type Incident = Omit<Schemas['Incident'], 'evidence'> & { evidence: Evide
 const HOUR = 3_600_000_000;
 const DAY = 24 * HOUR;
 
-/** The period of the chart of an incident, in microseconds since the epoch. */
+/** The period that the chart of an incident shows, in microseconds since the epoch. */
 export function timeAround(incident: Pick<Incident, 'started_at' | 'resolved_at' | 'evidence'>, now: number) {
   const pad = Math.min(14 * DAY, Math.max(6 * HOUR, 2 * 60_000_000 * incident.evidence.window_minutes));
   const from = Math.min(incident.evidence.sides.from, incident.started_at) - pad;

@@ -11,12 +11,11 @@ export function signed(part: number | null | undefined): string {
   return part === null || part === undefined ? '–' : signedChange(part);
 }
 
-/** `tested on the values of 80 and 90 installs, corrected for 12 groups`. */
+/** `tested on 80 and 90 installs, corrected for comparing 12 groups`. */
 export function testedOn({ numbers }: Evidence): string {
-  const installs = numbers.installs
-    ? `tested on the values of ${numbers.installs[0]} and ${numbers.installs[1]} installs, `
-    : '';
-  return `${installs}corrected for ${numbers.groups ?? 1} ${numbers.groups === 1 ? 'group' : 'groups'}`;
+  const installs = numbers.installs ? `tested on ${numbers.installs[0]} and ${numbers.installs[1]} installs, ` : '';
+  const groups = numbers.groups ?? 1;
+  return `${installs}corrected for comparing ${groups} ${groups === 1 ? 'group' : 'groups'}`;
 }
 
 /** The labels of the two sides, such as `p95 in 4.12.0`. */
@@ -34,7 +33,7 @@ export function watched(evidence: Evidence): string {
   return [noun(evidence.metric.signal), measureName(evidence.metric.measure), ...where].join(', ');
 }
 
-/** The filters of an incident that the link to its screen lacks, because the screen has no such filter. */
+/** The filters of an incident that the linked screen does not support. */
 export function leftOut({ link, evidence }: Pick<Incident, 'link' | 'evidence'>): string[] {
   const [path = '', query] = link.split('?');
   const carried = new Set([...path.split('/').map(decodeURIComponent), ...new URLSearchParams(query).values()]);
@@ -42,7 +41,7 @@ export function leftOut({ link, evidence }: Pick<Incident, 'link' | 'evidence'>)
   return missing.map(([name]) => dimension(name.replace('contains.', '')));
 }
 
-/** The values that select the events of an incident. `title` names the same jank group as `group_id`, so it is left out. */
+/** The values that select the events of an incident. Leaves out `title`, because `title` names the same jank group as `group_id`. */
 function selected({ metric, group }: Evidence): [string, string[]][] {
   const all: Record<string, string[]> = { ...metric.filters };
   for (const [name, value] of Object.entries(group)) all[name] = [value];

@@ -1,4 +1,4 @@
-// Assignees of incidents and comments on them: the API calls.
+// The API calls that assign incidents and comment on them.
 
 import { api, ask, type Schemas } from '../api/client';
 import type { Incident } from './around';

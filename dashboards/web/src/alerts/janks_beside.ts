@@ -1,4 +1,4 @@
-// The janks at the time and on the pages of an incident, per hour of use on both sides of its comparison.
+// Finds the janks at the time and on the pages of an incident. Rates are per hour of use, for both sides of the comparison.
 
 import { queryTable, type Signal } from '../api/query';
 import { jankGroups, type Group } from '../jank/groups';
@@ -25,11 +25,11 @@ export interface JanksBeside {
   rates: Rate[];
   filters: Filters;
   where: Where;
-  /** The pages on which the watched events ran. Empty: all pages. */
+  /** The pages on which the watched events ran. Empty means all pages. */
   pages: string[];
 }
 
-/** What the rates are per: `per hour on Feed, Cart`, `per hour on these pages` if they are not to be named, or `per hour of use`. */
+/** Names the unit of the rates: `per hour on Feed, Cart`, `per hour on these pages` without names, or `per hour of use`. */
 export function perHourText(pages: string[], isNamed = true): string {
   if (pages.length === 0) return 'per hour of use';
   return `per hour on ${isNamed ? pages.join(', ') : 'these pages'}`;
@@ -67,14 +67,14 @@ export async function janksBeside(evidence: Evidence, project: string, signal: A
   return { rates, filters, where, pages };
 }
 
-/** Whether a group that the base lacks occurs too often for this to be chance. */
+/** Whether a group without janks in the base occurs so often that chance cannot explain the difference. */
 function isBeyondChance(group: Group, hours: number, baseHours: number): boolean {
   if (installs(group) < ENOUGH.janks) return false;
   const now = { count: count(group), installs: installs(group), exposure: hours };
   return rateP(now, { count: 0, installs: 0, exposure: baseHours }) < SIGNIFICANCE;
 }
 
-/** The group that explains an incident best: of the groups that are new or more frequent, the group with the most lost time. */
+/** The group that best explains an incident: of the groups that are new or more frequent, the one that lost the most time. */
 export function likelyCause(rates: Rate[]): Rate | undefined {
   return rates.find((one) => one.isNew || (one.base !== null && (one.now ?? 0) >= (1 + LEAST_CHANGE) * one.base));
 }
@@ -91,7 +91,7 @@ async function baseOf(filters: Filters, where: Where, groups: Group[], signal: A
   return { groups: new Map(found?.groups.map((one) => [one.id, one])), hours: use.hours };
 }
 
-/** The filters of each side: its own period and, for a regression, its own version. */
+/** The filters of each side. Each side has its own period and, for a regression, its own version. */
 export function sidesOf(evidence: Evidence, project: string): { now: Filters; base: Filters | null } {
   const { sides } = evidence;
   const now = { ...sameFilters(evidence, project), baseVersion: '' };
@@ -123,7 +123,7 @@ export function mostlyOn(rows: { page: string; count: number }[]): string[] {
   return fair.some((row) => row.page === '') ? [] : fair.map((row) => row.page);
 }
 
-/** Excludes stalls that are not a cause. For rules on janks, adds the dimensions that the filter bar does not have. */
+/** Excludes stalls that the rules mark as not a cause. For rules on janks, adds the dimensions that the filter bar does not have. */
 function ownDimensions(evidence: Evidence, filters: Filters): Where {
   const not = { not_a_cause: 'false' };
   return evidence.metric.signal === 'janks' ? { ...not, ...ownFilters(evidence, filters) } : not;

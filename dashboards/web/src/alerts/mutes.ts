@@ -6,7 +6,7 @@ import { groupName } from './stretches';
 
 export type Mute = Schemas['Mute'];
 
-/** Whether the mute begins later. */
+/** Whether the mute has not started yet. */
 export function isBefore(mute: Mute, now = Date.now()): boolean {
   return mute.starts_at / 1000 > now;
 }

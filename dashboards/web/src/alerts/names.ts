@@ -27,7 +27,10 @@ export interface Words {
   dimensions: string[];
 }
 
-/** The measures and dimensions of a signal. No route returns the dimensions, so they are read from the fault message for an unknown dimension. */
+/**
+ * The measures and dimensions of a signal. No route returns the dimensions, so this function reads them from the fault message for an
+ * unknown dimension.
+ */
 export async function wordsOf(project: string, signal: string, stop: AbortSignal): Promise<Words> {
   const hour: Filters = { project, range: { kind: 'relative', text: '1h' }, chosen: {}, baseVersion: '' };
   const rule = {

@@ -1,4 +1,4 @@
-// Finds in the chart of an incident when its number became bad. Pure.
+// Finds the time at which the number of an incident became bad, from the points of its chart. Pure.
 
 import type { SeriesAnswer } from '../api/query';
 import type { Evidence } from './around';
@@ -36,7 +36,7 @@ export function presentSince(
   // A single good number between bad ones is noise.
   while (first > 0 && (isBad(known[first - 1]!.value) || (first > 1 && isBad(known[first - 2]!.value)))) first -= 1;
   while (first < known.length && !isBad(known[first]!.value)) first += 1;
-  // A bucket begins before the first data in it.
+  // Uses `firstSeen` as the lower limit, because a bucket begins before its first data.
   return first < known.length ? { at: Math.max(known[first]!.at, firstSeen), isFirst: first === 0, ...bad } : null;
 }
 

@@ -9,7 +9,7 @@ export type Kind = Rule['condition']['kind'];
 type Condition = Rule['condition'];
 type Comparison = Extract<Condition, { kind: 'regression' | 'last_week' }>;
 
-/** Whether a condition compares two sides. It then also needs significance. */
+/** Whether a condition compares two sides. Such a condition also needs significance. */
 export function isComparison(condition: Condition): condition is Comparison {
   return condition.kind === 'regression' || condition.kind === 'last_week';
 }
@@ -27,7 +27,7 @@ export interface RuleForm {
   enabled: boolean;
   signal: string;
   measure: string;
-  /** One or two dimensions; empty: none. */
+  /** One or two dimensions. An empty text means no dimension. */
   by: [string, string];
   filters: FilterRow[];
   windowMinutes: string;
@@ -37,11 +37,11 @@ export interface RuleForm {
   recover: string;
   compare: 'same_days' | 'same_age';
   worse: '' | 'up' | 'down';
-  /** In percent. */
+  /** The minimum relative change, in percent. */
   relative: string;
   absolute: string;
   significance: string;
-  /** In percent of the minimum change. */
+  /** The part of the minimum change below which the incident resolves, in percent. */
   recoverPart: string;
   /** The number of days in which a new group must not have occurred. */
   unseenDays: string;
@@ -49,7 +49,7 @@ export interface RuleForm {
   keepMinutes: string;
   leastSamples: string;
   muteWindows: Schemas['MuteWindow'][];
-  /** The sampling rate of the watched signal while the rule fires, in percent; empty: unchanged. */
+  /** The sampling rate of the watched signal while the rule fires, in percent. Empty means unchanged. */
   raise: string;
   eventsPerDay: string;
   /** Fields that the form does not edit, kept unchanged. */

@@ -93,7 +93,7 @@ export function afterwards(rule: RuleParts, about: About = {}): string[] {
   return [...resolves(rule, about), ...(rule.mute_windows ?? []).map(muted), ...raises(rule)];
 }
 
-/** The dimensions of a rule as words. `title` names the same jank group as `group_id`, so it is left out. */
+/** The dimensions of a rule as words. Leaves out `title`, because `title` names the same jank group as `group_id`. */
 function dimensions({ metric: { by = [] } }: RuleParts): string[] {
   const isNamed = by.includes('group_id');
   return by.filter((name) => !(isNamed && name === 'title')).map(dimension);
@@ -130,8 +130,8 @@ function happens(rule: RuleParts, about: About): string {
 function absent(rule: RuleParts, about: About): string {
   const what = `no ${noun(rule.metric.signal)}${places(rule, about)} arrive for ${span(rule.window_minutes ?? 60)}`;
   const any = about.group ? [] : dimensions(rule);
-  if (any.length === 0) return `${what}, after some did in the 7 days before`;
-  return `${what} for any ${any.join(' and ')} that had some in the 7 days before`;
+  if (any.length === 0) return `${what}, after ${noun(rule.metric.signal)} arrived in the 7 days before`;
+  return `${what} for any ${any.join(' and ')} that sent data in the 7 days before`;
 }
 
 /** `the p75 of spans where kind is manual`. */
@@ -149,7 +149,7 @@ function measured(rule: RuleParts, about: About): string {
   return `the ${words} of ${of}`;
 }
 
-/** The counted or measured events: their name if the rule watches only one, otherwise their signal. */
+/** Names the counted or measured events: by their own name if the rule watches only one name, or by their signal. */
 function subject(rule: RuleParts, about: About): string {
   const name = onlyValue(rule, about, 'name');
   const shown = rule.metric.signal === 'metrics' && name ? lowerFirst(metricLabel(name)) : name;
@@ -201,14 +201,14 @@ function comparative({ metric: { measure } }: RuleParts, about: About, chosen?: 
   return up ? 'higher' : 'lower';
 }
 
-/** `with at least 100 samples in each and p below 0.001`, `for 10 minutes`. */
+/** `with at least 100 samples on each side and p below 0.001`, `for 10 minutes`. */
 function limits(rule: RuleParts): string[] {
   const { condition, least_samples: samples, for_minutes: lasting } = rule;
   const compares = isComparison(condition);
   const significance = compares ? (condition.effect?.significance ?? 0.001) : 1;
   const needs = [
     ...(samples !== undefined && condition.kind !== 'absence'
-      ? [`at least ${number(samples)} ${samples === 1 ? 'sample' : 'samples'}${compares ? ' in each' : ''}`]
+      ? [`at least ${number(samples)} ${samples === 1 ? 'sample' : 'samples'}${compares ? ' on each side' : ''}`]
       : []),
     ...(significance < 1 ? [`p below ${significance}`] : []),
   ];
@@ -256,10 +256,10 @@ function raises({ action }: RuleParts): string[] {
   const rates = Object.entries({ ...action?.sampling }).filter(([, share]) => typeof share === 'number');
   const all = rates.map(([signal, share]) => `${format(share, 'share')} of ${noun(signal)}`);
   if (all.length === 0) return [];
-  return [`While it fires, affected devices send ${all.join(' and ')}.`];
+  return [`While the rule fires, affected devices send ${all.join(' and ')}.`];
 }
 
-/** A duration as it follows "the last": `hour`, `30 minutes`. */
+/** A duration, worded to follow "the last": `hour`, `30 minutes`. */
 function lasts(minutes: number): string {
   return span(minutes).replace(/^1 /, '');
 }

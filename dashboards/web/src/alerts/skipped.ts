@@ -1,4 +1,4 @@
-// The reasons for which a preview skipped groups, as text. Pure.
+// Writes the reasons why a preview skipped groups. Pure.
 
 import type { Schemas } from '../api/client';
 import { dateTime, format, fromMicros } from '../format/units';
@@ -20,7 +20,7 @@ export function reasonOf(one: Schemas['AlertSkippedGroup'], least: number): Skip
     too_few_samples: `Too few samples: ${format(one.samples, 'count')}${base} (minimum ${format(least, 'count')})`,
     no_base:
       'app_id' in one.group && Object.keys(one.group).length === 1
-        ? 'No base: no two versions with enough samples'
+        ? 'No base: fewer than two versions have enough samples'
         : 'No base: no samples to compare with',
     no_value: 'The measure has no value, or there are too many groups to judge',
   };
@@ -32,7 +32,7 @@ export function muteNotes(mutes: Mute[], preview: { muted_evaluations: number; e
   const { muted_evaluations: muted, evaluations } = preview;
   const windows =
     muted > 0
-      ? [`Mute windows of the rule covered ${muted} of ${evaluations} evaluations. No incident opens then.`]
+      ? [`Mute windows of the rule covered ${muted} of ${evaluations} evaluations. No incident opens in a mute window.`]
       : [];
   const at = (micros: number) => dateTime(fromMicros(micros));
   const now = mutes.map((one) => {

@@ -12,7 +12,7 @@ export interface Stretch {
   /** The time of the last evaluation if the group still fires. */
   until: number;
   goesOn: boolean;
-  /** Only the mix of devices changed: a single point in time, without a notification. */
+  /** Whether only the mix of devices changed. Such an event is a single point in time and sends no notification. */
   isShift: boolean;
   summary: string;
   because: string;
@@ -54,7 +54,7 @@ export function stretches(transitions: Transition[], end: number): Stretch[] {
   return all;
 }
 
-/** The periods by group. The group that fires longest is first. */
+/** Groups the periods. The group that fires longest is first. */
 export function byGroup(all: Stretch[]): { group: string; stretches: Stretch[] }[] {
   const groups = new Map<string, Stretch[]>();
   for (const one of all) groups.set(one.group, [...(groups.get(one.group) ?? []), one]);

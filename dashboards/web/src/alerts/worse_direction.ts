@@ -1,4 +1,4 @@
-// Whether higher or lower values of a metric are better. The API does not return this, but alert rules contain it. Pure.
+// Whether higher or lower values of a metric are better. The API does not return the better direction, but alert rules contain it. Pure.
 
 import type { Incident } from './around';
 

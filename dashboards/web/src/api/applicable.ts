@@ -1,4 +1,4 @@
-// Which filters a signal supports: traffic has no page, the health of the SDK has no network. Pure.
+// Which filters a signal supports. For example, traffic has no page, and the health of the SDK has no network. Pure.
 
 import { DIMENSIONS, type Dimension, type Filters } from '../navigation/filters';
 import type { Signal } from './query';

@@ -40,7 +40,7 @@ function by(method: string) {
   };
 }
 
-/** The body as JSON, otherwise as text: a proxy may answer with an HTML page. */
+/** Parses the body as JSON. Returns text if that fails, because a proxy may answer with an HTML page. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -54,7 +54,7 @@ export const api = Object.fromEntries(
   ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => [method, by(method)]),
 ) as unknown as Methods;
 
-/** The body of a successful response. Throws a `Problem` otherwise. */
+/** Returns the body of a successful response. Throws a `Problem` if the request failed. */
 export async function ask<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   let settled;
   try {

@@ -35,7 +35,7 @@ export async function refusesPassword(response: Response): Promise<boolean> {
   return (problem as { code?: unknown } | null)?.code === 'login_refused';
 }
 
-/** Allows one refresh at a time, across all tabs. Requests that failed together share it. */
+/** Allows one refresh at a time, across all tabs. Requests that failed together share one refresh. */
 function refresh(): Promise<boolean> {
   underWay ??= oneOfAllTabs().finally(() => (underWay = null));
   return underWay;
@@ -54,7 +54,7 @@ async function oneOfAllTabs(): Promise<boolean> {
   });
 }
 
-/** Makes the next refresh contact the server, after a login or logout. */
+/** Forgets the last refresh after a login or logout, so that the next refresh contacts the server. */
 export function forgetRefresh() {
   localStorage.removeItem(REFRESHED_AT);
 }

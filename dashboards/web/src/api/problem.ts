@@ -12,7 +12,7 @@ export interface RuleFault {
   message: string;
 }
 
-/** The code of a problem that the web interface detected. Its detail is a sentence for the user. */
+/** The code of problems that the web interface detects. The detail of such a problem is a sentence for the user. */
 const OF_PAGE = 'page';
 
 /** A failed request. */
@@ -62,15 +62,15 @@ export function isAborted(error: unknown): boolean {
 
 const ADVICE: Record<string, string> = {
   login_refused: 'The e-mail address or the password is wrong.',
-  invitation_unknown: 'This link was used before, is expired or was cancelled. Ask an admin for a new one.',
+  invitation_unknown: 'This link was used before, is expired or was cancelled. Ask an admin for a new link.',
   setup_code_wrong: 'This set-up code is wrong. Use the link that the server printed at its last start.',
   session_ended: 'Your session has ended. Log in again.',
   token_missing: 'Log in to see this.',
   project_unknown:
-    'This project does not exist, or you have no access to it. Choose another one, or ask an admin for a role.',
+    'This project does not exist, or you have no access to it. Choose another project, or ask an admin for a role.',
   conflict: 'Another person saved in the meantime. Load their version, then make your change again.',
-  alert_rule_invalid: 'The rule has errors. They are shown next to the fields.',
-  configuration_invalid: 'The configuration has errors. They are shown next to the fields.',
+  alert_rule_invalid: 'The rule has errors, which are shown next to the fields.',
+  configuration_invalid: 'The configuration has errors, which are shown next to the fields.',
   cross_site:
     'The server treats this page as another site. Configure the proxy to pass `Host` and `Origin` to unjank unchanged.',
 };
@@ -79,7 +79,7 @@ function explain(status: number, code: string, detail: string, retryAfter?: numb
   if (code === OF_PAGE) return sentence(detail);
   if (status === 0) return 'The server is not responding. Check that it runs and that you are online, then try again.';
   const wait = retryAfter ? ` Try again in ${retryAfter} s.` : '';
-  if (code === 'role') return `${sentence(detail)} Ask an admin of the project for it.`;
+  if (code === 'role') return `${sentence(detail)} Ask an admin of the project for this role.`;
   if (ADVICE[code]) return ADVICE[code];
   if (code === 'too_many_logins') return `Too many failed attempts.${wait || ' Try again later.'}`;
   if (status === 429 || status === 503)

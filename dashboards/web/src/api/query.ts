@@ -34,14 +34,14 @@ export interface Question {
   signal: Signal;
   by?: string[];
   measures?: string[];
-  /** A measure. `-p95_us` sorts descending, `-change.p95_us` by the relative change against the base. */
+  /** The measure to sort by. `-p95_us` sorts descending, `-change.p95_us` by the relative change against the base. */
   order?: string;
   limit?: number;
   /** Filters by dimensions of the signal, in addition to the filters in the URL. */
   where?: Record<string, string | string[]>;
   /** The minimum number of samples of a group, on both sides of a comparison. */
   atLeastSamples?: number;
-  /** By dimension, a text that its values must contain, ignoring case. */
+  /** For each dimension, a text that its values must contain, ignoring case. */
   contains?: Record<string, string>;
   /** Whether to compare with the base version of the filters. `true` by default. */
   compare?: boolean;
@@ -72,7 +72,7 @@ export function queryDistribution(
   return get(address(filters, { ...question, compare: false }, '/distribution', { field: question.field }), signal);
 }
 
-/** The value of a measure in a row. `null` if the row does not have it. */
+/** Returns the value of a measure in a row, or `null` if the row has no such value. */
 export function valueOf(answer: TableAnswer, row: TableRow, measure: string, of: 'values' | 'base' = 'values') {
   const place = answer.measures.findIndex((one) => one.name === measure);
   return row[of]?.[place] ?? null;

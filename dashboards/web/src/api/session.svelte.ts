@@ -39,7 +39,7 @@ class Session {
     }
   }
 
-  /** Only admins of the installation may list all projects. Other users get the projects of their roles. */
+  /** Only admins of the installation may list all projects. Other users get the projects in which they have a role. */
   async loadProjects() {
     const me = this.me;
     if (!me) return;

@@ -37,7 +37,7 @@ export function measureOf(query: URLSearchParams): StartMeasure {
   return MEASURES.find((one) => one.id === query.get('measure')) ?? MEASURES[0]!;
 }
 
-/** Sorts rows by their first key, a kind, in the order of `KINDS`. Other kinds are last. */
+/** Sorts rows whose first key is a kind, in the order of `KINDS`. Unknown kinds come last. */
 export function inOrder<Row extends { keys: string[] }>(rows: Row[]): Row[] {
   const place = (row: Row) => {
     const at = KINDS.findIndex((one) => one.id === row.keys[0]);

@@ -7,7 +7,7 @@ import { addressOf } from '../navigation/links';
 
 export type AppStart = Schemas['StoredAppStart'];
 
-/** The slowest starts, or those nearest to a duration. */
+/** Which starts to load: the slowest, or those nearest to a duration. */
 export type First = { slowest: true } | { nearMs: number };
 
 export function singleStarts(

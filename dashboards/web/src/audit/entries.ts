@@ -12,7 +12,7 @@ export interface AuditFilters {
 }
 
 export const PAGE = 100;
-/** The maximum number of entries in a file. The page tells the user if there are more. */
+/** The maximum number of entries in a file. If there are more entries, the page tells the user. */
 export const MOST_IN_FILE = 10_000;
 
 /** `project` is `null` for the log of the whole installation. `before` is the last entry of the previous page. */

@@ -9,15 +9,18 @@ import { location } from '../navigation/router.svelte';
 import { activeOf, activeQuestion, type Asked } from './active_question';
 
 export interface ActiveInstalls {
-  /** Whether the table has shares, even if they still load. */
+  /** Whether the table has shares, even if the shares still load. */
   readonly isKnown: boolean;
-  /** The active installs of the row with these keys. `undefined` while they load. */
+  /** The active installs of the row with these keys. `undefined` while the active installs load. */
   of: (keys: string[]) => number | null | undefined;
-  /** The text on the card of a measure: empty while it loads, `undefined` if the measure does not count installs or there is no share. */
+  /**
+   * The text on the card of a measure. Empty while the share loads. `undefined` if the measure does not count installs, or if there is no
+   * share.
+   */
   share: (measure: string, value: number | null | undefined) => string | undefined;
-  /** The period and the filters of the active installs. Empty if they are unknown. */
+  /** The period and the filters of the active installs. Empty if the active installs are unknown. */
   readonly basis: string;
-  /** Explains the shares, or why there are none. */
+  /** Explains the shares, or why there are no shares. */
   readonly hint: string | undefined;
 }
 
@@ -59,7 +62,7 @@ export function activeInstalls(
   };
 }
 
-/** Not aborted with its page, because other tables may wait for the same answer. */
+/** Leaving the page does not abort this request, because other tables may wait for the same answer. */
 function shared(path: string): Promise<TableAnswer> {
   const known = remembered.get(path);
   if (known && Date.now() - known.askedAt < FRESH_MS) return known.answer;

@@ -1,4 +1,5 @@
-// The query of the active installs of a table: those that sent a batch in its period, with its filters. Pure.
+// The query of the active installs of a table. An install is active if it sent a batch in the period of the table, with the filters of the
+// table. Pure.
 
 import { ignored } from '../api/applicable';
 import type { Question, TableAnswer } from '../api/query';
@@ -6,7 +7,7 @@ import { withValues, type Filters } from '../navigation/filters';
 
 /** The dimensions of batches that roll-ups keep. Rows of a table by other dimensions are compared with all active installs. */
 const KEPT = ['app_id', 'app_version', 'os_name', 'device_class'];
-/** No share: the active installs differ by day, and a share for a single user or install is meaningless. */
+/** Tables by these dimensions show no share: the active installs differ by day, and a share for a single user or install is meaningless. */
 const WITHOUT_SHARE = ['day', 'user_id', 'install_id'];
 const MINUTE_MS = 60_000;
 
@@ -17,7 +18,10 @@ export interface ActiveQuestion {
 
 export type Asked = Pick<TableAnswer, 'by' | 'from' | 'to'>;
 
-/** `null` if the active installs are unknown: batches do not name pages or networks. */
+/**
+ * Returns `null` if the table filters by page or network, or groups by a dimension of `WITHOUT_SHARE`. Active installs are counted
+ * from batches, which contain neither page nor network.
+ */
 export function activeQuestion(answer: Asked, filters: Filters): ActiveQuestion | null {
   if (ignored(filters, 'usage').length > 0 || answer.by.some((name) => WITHOUT_SHARE.includes(name))) return null;
   // Whole minutes let the tables of a page share one query.
@@ -32,7 +36,7 @@ export function activeQuestion(answer: Asked, filters: Filters): ActiveQuestion 
   };
 }
 
-/** The active installs of a row: of its version, system or device class, if the table is by one of them. */
+/** Returns the active installs to compare a row with: those of its version, system or device class if the table groups by these. */
 export function activeOf(active: TableAnswer, answer: Asked, keys: string[]): number | null {
   const wanted = active.by.map((name) => keys[answer.by.indexOf(name)]);
   return active.rows.find((row) => row.keys.every((key, place) => key === wanted[place]))?.values[0] ?? null;

@@ -1,4 +1,4 @@
-// Table columns for the measures of an answer, each with its base if there is one. Pure.
+// Table columns for the measures of an answer. With a base, each column also shows the value of the base. Pure.
 
 import type { TableAnswer, TableRow } from '../api/query';
 import { INSTALLS_OF_ACTIVE } from '../format/affected';
@@ -11,7 +11,7 @@ import type { ActiveInstalls } from './active_installs.svelte';
 export function measureColumns<Row>(
   answer: TableAnswer,
   measures: string[],
-  /** The answer's row for a row of the table. */
+  /** Returns the row of the answer that belongs to a row of the table. */
   rowOf: (row: Row) => TableRow,
   more: Record<string, Partial<Column<Row>>> = {},
   tests?: ChangeTests,
@@ -46,13 +46,13 @@ export function measureColumns<Row>(
   });
 }
 
-/** The parts of a column of installs that show the share of active installs. */
+/** Adds the share of active installs to a column that counts installs. */
 export function ofActive<Row>(active: ActiveInstalls, keysOf: (row: Row) => string[]): Partial<Column<Row>> {
   if (!active.isKnown) return { hint: active.hint };
   return { ...INSTALLS_OF_ACTIVE, active: (row) => active.of(keysOf(row)), basis: active.basis };
 }
 
-/** For tables that show the answer's own rows. */
+/** The `rowOf` of tables that show the rows of the answer unchanged. */
 export function asIs(row: TableRow): TableRow {
   return row;
 }

@@ -1,4 +1,4 @@
-// A distribution without the empty buckets at its ends. Pure.
+// Removes the empty buckets at both ends of a distribution. Pure.
 
 export function trimmed<Line extends { counts: number[] }>(
   bounds: number[],

@@ -2,7 +2,7 @@
 
 import { tidy, type Unit } from '../format/units';
 
-/** A display unit: the smallest value that uses it, its size, and its round steps. */
+/** A display unit: its size, its round steps, and the smallest value that is shown in this unit. */
 interface Scale {
   from: number;
   size: number;
@@ -21,7 +21,7 @@ const MS: Scale[] = [
 ];
 const IN_MS: Record<string, number> = { us: 0.001, ms: 1, s: 1000 };
 
-/** From 0 to the first tick that is not below `most`, in at most `count` steps. */
+/** Returns ticks from 0 to the first tick that is not below `most`, with at most `count` steps. */
 export function ticksTo(most: number, unit: Unit = 'count', count = 4): number[] {
   if (!(most > 0)) return [0, 1];
   const step = stepOf(most / count, most, unit);

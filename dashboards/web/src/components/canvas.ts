@@ -2,7 +2,7 @@
 
 import { colour } from '../layout/theme.svelte';
 
-/** Sizes a canvas for the screen and clears it. Its context then counts in CSS pixels. */
+/** Sizes a canvas for the screen and clears the canvas. Afterwards, the context counts in CSS pixels. */
 export function contextOf(
   canvas: HTMLCanvasElement | undefined,
   width: number,

@@ -36,7 +36,9 @@ export function layOut(root: FlameNode): FlameFrame[] {
   return frames;
 }
 
-/** The position of a frame when `focus` fills the width. Ancestors of `focus` have the full width, too. `null`: out of view. */
+/**
+ * The position of a frame when `focus` fills the width. Ancestors of `focus` also have the full width. `null` if the frame is out of view.
+ */
 export function place(frame: FlameFrame, focus: FlameFrame): { x: number; width: number } | null {
   if (frame.depth <= focus.depth) return isAncestor(frame, focus) ? { x: 0, width: 1 } : null;
   const x = (frame.start - focus.start) / focus.width;
@@ -49,7 +51,10 @@ function isAncestor(frame: FlameFrame, of: FlameFrame): boolean {
   return false;
 }
 
-/** Finds a frame of old data, `wanted`, in new data, by its callers. If it is missing, returns its innermost caller in the new data. */
+/**
+ * Finds the frame `wanted` of old data in new data, by its callers. If the new data lacks the frame, returns its innermost caller that
+ * exists.
+ */
 export function sameFrame(frames: FlameFrame[], wanted: FlameFrame | null): FlameFrame | undefined {
   if (!wanted || frames[wanted.index] === wanted) return wanted ?? undefined;
   const names: string[] = [];

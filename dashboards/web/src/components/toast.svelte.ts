@@ -1,4 +1,4 @@
-// Short messages about finished actions. Errors appear beside their cause, or here if the page has no such place.
+// Short messages about finished actions. Errors appear beside their cause. If a page has no place for an error, the error appears here.
 
 import { Problem } from '../api/problem';
 

@@ -1,6 +1,6 @@
-// Unfinished time buckets. Their sums are not final, so charts draw them differently. Pure.
+// Unfinished time buckets. Charts draw these buckets differently, because their sums are not final. Pure.
 
-/** The index of the first bucket that ends after `now`, in seconds; the number of buckets if all are finished. */
+/** The index of the first bucket that ends after `now`, in seconds. If all buckets are finished, the number of buckets. */
 export function firstUnfinished(times: number[], now: number): number {
   if (times.length < 2) return times.length;
   const step = times[1]! - times[0]!;

@@ -5,10 +5,10 @@ export interface View {
   to: number;
 }
 
-/** A millisecond: clocks of devices are not finer. */
+/** A millisecond, because the clocks of devices are not more precise. */
 export const SHORTEST_US = 1000;
 
-/** The view from `from` to `to`, moved to fit within the whole. `null`: the whole. */
+/** The view from `from` to `to`, moved to fit within the whole. Returns `null` if the view is the whole. */
 export function within(whole: View, from: number, to: number, shortest = SHORTEST_US): View | null {
   const length = Math.max(shortest, to - from);
   if (length >= whole.to - whole.from) return null;

@@ -7,7 +7,7 @@ import { BASE, defaultsOf, fieldsOf, kindOf, labelOf, shownText, type Schema } f
 export interface FieldChange {
   /** Where the field is, from the outside in: `Base`, or `Override “beta”`, then the labels of the form. */
   place: string[];
-  /** Before and after, as the form shows them. Missing if there is only one thing to say. */
+  /** The values before and after, as the form shows them. `before` is missing if `after` describes the whole change. */
   before?: string;
   after: string;
 }
@@ -26,13 +26,13 @@ const DEFAULTS = defaultsOf(BASE);
 /** What a field without a value inherits from. */
 export type Source = 'Default' | 'Base' | 'Active value';
 
-/** The values that the devices of an override have without it. */
+/** The values that the devices of an override would have without the override. */
 export interface Active {
   values: Values;
   from: Source;
 }
 
-/** How many installs an override matches, and how many of these each earlier override matches, too. */
+/** The number of installs that an override matches, and how many of these installs each earlier override matches. */
 export interface Matches {
   id: string;
   installs: number;
@@ -40,8 +40,8 @@ export interface Matches {
 }
 
 /**
- * The values that the devices of each override have without it: those of the base, changed by the earlier overrides that match all of its
- * installs. `base` has all defaults filled in.
+ * The values that the devices of each override would have without the override: the values of the base, changed by the earlier overrides
+ * that match all installs of the override. `base` has all defaults filled in.
  */
 export function activeOf(base: Values, overrides: Pick<Override, 'id' | 'patch'>[], matches: Matches[]): Active[] {
   return overrides.map(({ id }, index) => {
@@ -55,8 +55,8 @@ export function activeOf(base: Values, overrides: Pick<Override, 'id' | 'patch'>
 }
 
 /**
- * The changes of a configuration, field by field, in the order of the form. `active` has the values that the devices of an override have
- * without it, by the id of the override.
+ * The changes of a configuration, field by field, in the order of the form. `active` has, by the id of an override, the values that its
+ * devices would have without the override.
  */
 export function changesOf(before: unknown, after: unknown, active = new Map<string, Active>()): FieldChange[] {
   const [old, now] = [partsOf(before), partsOf(after)];
@@ -79,7 +79,7 @@ interface Section {
   schema: Schema;
   place: string[];
   inherited: unknown;
-  /** What a field without a value inherits from, such as `base`. */
+  /** The source of the inherited values, such as `base`. */
   from: string;
 }
 
@@ -106,11 +106,11 @@ function valuesOf({ schema, inherited, from }: Section, before: unknown, after: 
   return { before: shown(before), after: shown(after) };
 }
 
-/** A field that an override and an earlier one both set. */
+/** A field that both an override and an earlier override set. */
 export interface Clash {
   /** The labels of the field, from the outside in. */
   place: string[];
-  /** The id of the earlier override, empty for the base, and the value that it sets. */
+  /** The id of the earlier override, or an empty text for the base, and the value that the override or base sets. */
   id: string;
   value: string;
   /** The installs that match both, if known. */
@@ -118,8 +118,8 @@ export interface Clash {
 }
 
 /**
- * For each override, its fields that an earlier one sets, too: the last one before it, because later overrides win. Overrides that are
- * off have no effect. Leaves out an earlier override that is known to match none of the installs.
+ * Finds the fields that both an override and an earlier override set. If several earlier overrides set a field, reports the last of these,
+ * because later overrides win. Ignores overrides that are off, and earlier overrides that are known to match none of the installs.
  */
 export function clashesOf(overrides: Pick<Override, 'id' | 'enabled' | 'patch'>[], matches: Matches[] = []): Clash[][] {
   const set = new Map<string, Clash>();
@@ -138,13 +138,16 @@ export function clashesOf(overrides: Pick<Override, 'id' | 'enabled' | 'patch'>[
   });
 }
 
-/** Values with a list of exceptions beside them. An exception applies wherever it is set, also before the value itself. */
+/** Values that have a list of exceptions. An exception stays in effect if a later override changes only the value. */
 const WITH_EXCEPTIONS = [
   ['sampling', 'spans', 'default'],
   ['jank', 'strategies'],
 ];
 
-/** For each override that sets such a value, the exceptions that still apply: from the last override before it, or from the base. */
+/**
+ * Finds, for each override, the exceptions that still apply to values of `WITH_EXCEPTIONS` that the override sets. Such exceptions come
+ * from the last override before it that sets exceptions, or from the base.
+ */
 export function exceptionsAbove(base: unknown, overrides: Pick<Override, 'id' | 'enabled' | 'patch'>[]): Clash[][] {
   const on = [{ id: '', patch: base }, ...overrides.filter(({ enabled }) => enabled !== false)];
   return overrides.map((one) => {

@@ -5,9 +5,9 @@ export type Condition = Record<string, unknown>;
 export interface ConditionRow {
   field: FieldName;
   not: boolean;
-  /** As typed: values separated by commas, a version requirement, `100-200`, or a percentage. */
+  /** The text as typed: values separated by commas, a version requirement, `100-200`, or a percentage. */
   text: string;
-  /** Only for a percentage. */
+  /** The salt of a percentage. Missing for other rows. */
   salt?: string;
 }
 
@@ -78,7 +78,7 @@ function textOf(kind: string, value: unknown): { text: string; salt?: string } |
   return { text: `${value.min ?? ''}-${value.max ?? ''}` };
 }
 
-/** The known values that a row contains. A version requirement contains one if it is exact. */
+/** The known values that a row contains. A version requirement contains a known value only if the requirement is exact. */
 export function namedIn(row: ConditionRow): string[] {
   const text = row.text.trim();
   switch (fieldOf(row.field)?.kind) {
@@ -93,7 +93,7 @@ export function namedIn(row: ConditionRow): string[] {
   }
 }
 
-/** The text of a row with these values. Only lists take all of them; other rows take the last chosen one. */
+/** The text of a row with these values. Lists contain all values. Other rows contain only the value that was chosen last. */
 export function textNaming(field: FieldName, values: string[]): string {
   const kind = fieldOf(field)?.kind;
   if (kind === 'list') return values.join(', ');

@@ -1,4 +1,4 @@
-// Words the configuration of one device: what it gets, where each value comes from, and why overrides apply or not. Pure.
+// Describes the configuration of one device: its values, the source of each value, and why overrides apply or not. Pure.
 
 import type { Schemas } from '../api/client';
 import { dateTime, decimal, format, fromMicros, grouped } from '../format/units';
@@ -12,15 +12,15 @@ type Part = Schemas['UnmetPart'];
 export type Attributes = Schemas['DeviceAttributes'];
 export type AttributeName = keyof Attributes;
 
-/** The attributes of a device, the install first, because it usually tells the others. */
+/** The attributes of a device. The install is first, because the server usually knows the other attributes of an install. */
 export const ATTRIBUTES = FIELDS.flatMap(({ name, label }) => (name === 'percentage' ? [] : [{ name, label }])).sort(
   (one, other) => Number(other.name === 'install_id') - Number(one.name === 'install_id'),
 );
 
-/** The URL parameter of an attribute. One with the name of a dimension would be a filter of all pages. */
+/** The URL parameter of an attribute. The prefix is needed, because a parameter with the name of a dimension would filter all pages. */
 export const parameterOf = (name: AttributeName | 'revision') => `device.${name}`;
 
-/** The question that the URL asks. `null` if it names no device. */
+/** Builds the device query from the URL. Returns `null` if the URL has no attributes and no revision. */
 export function questionOf(query: URLSearchParams): Schemas['DeviceQuestion'] | null {
   const given = ATTRIBUTES.flatMap(({ name }) => {
     const text = query.get(parameterOf(name))?.trim();
@@ -48,7 +48,10 @@ export function attributesOf({
   });
 }
 
-/** Which revision the device has and gets, in sentences. The answer for a draft has the number of the current revision. */
+/**
+ * Sentences about the revision that the device has and the revision that it gets. The answer for a draft has the number of the current
+ * revision.
+ */
 export function revisionText(answer: Answer, isDraft = false): string[] {
   const { revision, current_revision, last_report, attributes } = answer;
   const saved = revision === 0 ? 'the defaults' : `revision ${revision}`;
@@ -64,7 +67,7 @@ export function revisionText(answer: Answer, isDraft = false): string[] {
   const had = last_report.revision === 0 ? 'no revision' : `revision ${last_report.revision}`;
   const sent = `The install last sent data on ${dateTime(fromMicros(last_report.received_at))} and had ${had}.`;
   if (last_report.revision >= revision)
-    return [revision === 0 ? `${sent} It gets the defaults.` : `${sent} That is the current one.`];
+    return [revision === 0 ? `${sent} It gets the defaults.` : `${sent} That is the current revision.`];
   return [`${sent} It gets ${shown} with its next fetch.`];
 }
 
@@ -159,7 +162,7 @@ function unmetText({ unmet, unmet_parts: all }: Override): string {
   return [...unmet.map(partText), ...more].join(' ') || 'The device does not meet its condition.';
 }
 
-/** Why a part of a condition is not met: `App version is 4.11.0. Wanted: >=4.12.` It may be one of several alternatives. */
+/** Why a part of a condition is not met: `App version is 4.11.0. Wanted: >=4.12.` The part may be one of several alternatives. */
 function partText({ condition, negated, device, wanted, left_out, percentage }: Part): string {
   if (percentage) return percentageText(percentage, negated);
   const label = fieldOf(condition)?.label ?? condition;
@@ -168,7 +171,7 @@ function partText({ condition, negated, device, wanted, left_out, percentage }: 
 }
 
 function percentageText({ below, install }: NonNullable<Part['percentage']>, negated: boolean): string {
-  if (install === null || install === undefined) return 'The install is unknown, so it is in no percentage.';
+  if (install === null || install === undefined) return 'The install is unknown, so no percentage includes it.';
   const reach = `the override ${negated ? 'leaves out' : 'reaches'} the first ${decimal(below, 3)} %`;
   return `The install is at ${decimal(install, 3)} %, and ${reach}.`;
 }
@@ -178,5 +181,5 @@ export function collectionText({ document }: Answer): string {
   if (!document.enabled) return 'Collection is off: the device collects and sends nothing.';
   const rate = document.sampling.session_rate;
   if (rate >= 1) return '';
-  return `The device collects in ${format(rate, 'share')} of its sessions. It decides that at the start of each session.`;
+  return `The device collects in ${format(rate, 'share')} of its sessions, and decides at the start of each session.`;
 }

@@ -14,7 +14,7 @@ export function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((inner, key) => (inner as Values | undefined)?.[key as string], value);
 }
 
-/** A copy with one value set, or removed if it is `undefined`. Also removes objects that become empty, but keeps list rows. */
+/** Returns a copy with one value set. `undefined` removes the value. Also removes objects that become empty, but keeps list rows. */
 export function withValue(value: unknown, path: Path, wanted: unknown): unknown {
   const [key, ...rest] = path;
   if (key === undefined) return wanted;
@@ -37,7 +37,7 @@ export function pathText(path: Path): string {
   return path.map((key, index) => (typeof key === 'number' ? `[${key}]` : index === 0 ? key : `.${key}`)).join('');
 }
 
-/** The message of the fault of a field, or of an element of its list of texts. */
+/** The fault message of a field, or of an element of its list of texts. */
 export function faultAt(faults: Fault[], path: Path): string | undefined {
   const at = pathText(path);
   return faults.find(

@@ -12,7 +12,7 @@ export interface OverrideDraft {
   enabled: boolean;
   /** RFC 3339, or null for no end. */
   expiresAt: string | null;
-  /** `null`: the condition is edited as JSON. */
+  /** `null` if the condition is edited as JSON. */
   rows: ConditionRow[] | null;
   whenText: string;
   patchText: string;
@@ -88,7 +88,7 @@ export function moved<T>(list: T[], from: number, to: number): T[] {
   return copy;
 }
 
-/** The faults at or below a path, with paths relative to it. */
+/** The faults at or below a path, with their paths relative to this path. */
 export function faultsAt(faults: Fault[], place: string): Fault[] {
   return faults
     .filter(({ path }) => path === place || path.startsWith(`${place}.`) || path.startsWith(`${place}[`))

@@ -1,6 +1,8 @@
 // Finds the lines of values in a JSON text, so that a fault is shown at its line. Pure.
 
-/** Line numbers, from 1, by path, such as `sampling.janks` or `pages[2].api`. The empty path is the whole text. */
+/**
+ * Returns the line number of each path, such as `sampling.janks` or `pages[2].api`. Lines count from 1. The empty path is the whole text.
+ */
 export function jsonLines(text: string): Map<string, number> {
   const lines = new Map<string, number>([['', 1]]);
   let at = 0;

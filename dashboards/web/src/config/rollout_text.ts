@@ -5,7 +5,7 @@ import { format } from '../format/units';
 
 type Rollout = Schemas['Rollout'];
 
-/** From this share on, a rollout counts as complete, because some installs are always off or offline. */
+/** A rollout counts as complete from this share on, because some installs are always off or offline. */
 const DONE_SHARE = 0.98;
 
 export function shareRunning(rollout: Rollout): number | null {
@@ -16,18 +16,23 @@ export function isArriving(rollout: Rollout): boolean {
   return rollout.revision > 0 && (shareRunning(rollout) ?? 0) < DONE_SHARE;
 }
 
-/** When devices get a saved configuration, for all pages. A device that is switched off uploads nothing, so it gets the change only from a poll. */
+/**
+ * Says when devices get a saved configuration. A device that is switched off uploads nothing, so a poll is its only way to get the change.
+ */
 export function fetchedText(occasion: 'upload' | 'poll', withinS?: number): string {
   const when = occasion === 'upload' ? 'after its next upload' : 'with its next poll';
   const within = withinS === undefined ? '' : `, within ${format(withinS, 's')}`;
   return `A running app fetches its configuration ${when}${within}. Other apps fetch it when they start or come to the foreground.`;
 }
 
-/** When a running app reports the revision. The app gets the revision after a receipt or a poll, and reports it with its next upload. */
+/**
+ * Says when a running app reports the revision. The app gets the revision after a receipt or a poll, and reports the revision with its next
+ * upload.
+ */
 export function expectedText(rollout: Rollout): string {
   const upload = rollout.upload_interval_s;
   const learns = rollout.announced ? Math.min(upload, rollout.poll_interval_s) : rollout.poll_interval_s;
   const by = rollout.announced && upload <= rollout.poll_interval_s ? 'upload' : 'poll';
   const expected = format(learns + upload, 's');
-  return `${fetchedText(by, learns)} A running app reports the revision with the upload after that: expect about ${expected}.`;
+  return `${fetchedText(by, learns)} A running app reports the revision with its next upload after that: expect about ${expected}.`;
 }

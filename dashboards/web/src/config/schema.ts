@@ -125,7 +125,7 @@ function listText(list: unknown[], of: Schema): string {
   return list.map((one) => (of.properties && isRow(one) ? row(one) : shownText(one, of))).join(', ');
 }
 
-/** `30 to 86,400 s`; empty for a field without a range. */
+/** The range of a field, such as `30 to 86,400 s`. Empty for a field without a range. */
 export function rangeOf(schema: Schema): string {
   if (kindOf(schema) === 'texts' || kindOf(schema) === 'rows') {
     return schema.maxItems ? `at most ${grouped(schema.maxItems)}` : '';

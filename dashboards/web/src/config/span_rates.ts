@@ -7,13 +7,13 @@ interface SpanRate {
   rate?: number;
 }
 
-/** One rate, and the override that sets it; no override for the base. */
+/** A rate, and the id of the override that sets it. The rate of the base has no override. */
 export interface RateOf {
   rate: number;
   override?: string;
 }
 
-/** The rate of a span in the base, and in each override that sets another one. `base` has all defaults filled in. */
+/** The rate of a span in the base, and in each override that sets a different rate. `base` has all defaults filled in. */
 export function ratesOf(name: string, base: Values, overrides: { id: string; patch?: unknown }[]): RateOf[] {
   const inBase = rateIn(base, name);
   const others = overrides.map(({ id, patch }) => ({ override: id, rate: rateIn(merged(base, patch ?? {}), name) }));
@@ -28,7 +28,7 @@ function rateIn(document: unknown, name: string): number {
   return Number(found?.rate ?? spans.default ?? 0);
 }
 
-/** Whether a glob matches a whole name, as on devices: `*` matches any characters, `?` one. ASCII case is ignored. */
+/** Whether a glob matches a whole name, as on devices: `*` matches any characters, `?` matches one. ASCII case is ignored. */
 export function matches(glob: string, name: string): boolean {
   const parts = [...glob].map((one) => {
     if (one === '*') return '.*';

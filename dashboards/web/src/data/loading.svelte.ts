@@ -11,7 +11,7 @@ export class Loading<T> {
   data = $state.raw<T | undefined>();
   problem = $state.raw<Problem | null>(null);
   busy = $state(false);
-  /** Resolves when the current request completes. `null` if there is none. */
+  /** Resolves when the current request completes. `null` if no request is running. */
   settled: Promise<void> | null = null;
   #abort: AbortController | null = null;
   #again: ((manner: Manner) => Promise<void>) | null = null;
@@ -63,7 +63,7 @@ export class Loading<T> {
 }
 
 /**
- * Sends the request now, and again whenever a state changes that `question` reads before its first `await`:
+ * Sends the request now, and again when any state changes that `question` read before its first `await`:
  * `const keys = loading((signal) => queryTable(location.filters, …, signal))`.
  */
 export function loading<T>(question: (signal: AbortSignal) => Promise<T>): Loading<T> {
@@ -73,8 +73,8 @@ export function loading<T>(question: (signal: AbortSignal) => Promise<T>): Loadi
 }
 
 /**
- * Like `loading`, but sends its request before those of components that appear at the same time. A browser sends six requests at once,
- * and those of child components would otherwise be first.
+ * Like `loading`, but sends its request before other components that appear at the same time. A browser sends six requests at once, and the
+ * requests of child components would take these places first.
  */
 export function loadingFirst<T>(question: (signal: AbortSignal) => Promise<T>): Loading<T> {
   const state = new Loading<T>();

@@ -27,12 +27,12 @@ export const refresh = {
   get at() {
     return at;
   },
-  /** Records that a request is sent now. A request by the user clears the problem of a failed refresh. */
+  /** Records that a request is sent now. A request that the user caused clears the problem of a failed refresh. */
   sent(isOfUser: boolean) {
     at = new Date();
     if (isOfUser) problem = null;
   },
-  /** Adds a request of the page. Returns the function that removes it. */
+  /** Adds a request of the page. Returns a function that removes the request. */
   join(member: Repeatable): () => void {
     members.add(member);
     return () => members.delete(member);

@@ -23,14 +23,14 @@ export function rowsOf({ receipt }: Erasure): number {
   return Object.values(receipt.rows).reduce((sum, rows) => sum + rows, 0);
 }
 
-/** Rows by table, the largest number first. */
+/** The number of rows in each table, the largest number first. */
 export function byTable({ receipt }: Erasure): { table: string; rows: number }[] {
   return Object.entries(receipt.rows)
     .map(([table, rows]) => ({ table, rows }))
     .toSorted((a, b) => b.rows - a.rows || a.table.localeCompare(b.table));
 }
 
-/** The current step of an erasure. Empty when it is done. */
+/** The current step of an erasure. Empty when the erasure is done. */
 export function stepText({ state, receipt }: Erasure): string {
   if (state === 'done') return '';
   if (receipt.error) return `Retrying: ${receipt.error}`;
@@ -38,7 +38,7 @@ export function stepText({ state, receipt }: Erasure): string {
   return receipt.step.charAt(0).toUpperCase() + receipt.step.slice(1);
 }
 
-/** The number of running erasures, for the line above the list. Empty if there are none. */
+/** The number of running erasures, for the line above the list. Empty if no erasure is running. */
 export function underWayText(erasures: Erasure[]): string {
   const count = erasures.filter(({ state }) => state !== 'done').length;
   return count === 0 ? '' : `${count} under way`;

@@ -16,7 +16,10 @@ export function fixedAddress(page: string, filters: Filters, parameters: Record<
   return addressOf(page, withFixedTime(filters), parameters);
 }
 
-/** The period of an answer. It can differ from the requested one: roll-ups have whole days, and versions are compared at the same age. */
+/**
+ * The period of an answer. This period can differ from the requested period: roll-ups have whole days, and versions are compared at the
+ * same age.
+ */
 type Periods = Pick<TableAnswer, 'from' | 'to' | 'base_from' | 'base_to'>;
 
 /** The filters with the period that an answer is about. */

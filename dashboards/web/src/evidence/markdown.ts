@@ -1,4 +1,4 @@
-// Evidence as Markdown for an issue. Names come from apps and may be hostile, so all of them are escaped. Pure.
+// Evidence as Markdown for an issue. Escapes all names, because names come from apps and may be hostile. Pure.
 
 export interface Evidence {
   title: string;

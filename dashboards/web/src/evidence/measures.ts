@@ -6,7 +6,7 @@ import { measureName } from '../format/measure_names';
 import { format } from '../format/units';
 import { changeOf } from '../versions/change';
 
-/** A row for each measure; with a base, also its value there and the change. */
+/** Returns a row for each measure. With a base, the row also has the value of the base and the change. */
 export function measureRows(
   answer: TableAnswer,
   row: TableRow,

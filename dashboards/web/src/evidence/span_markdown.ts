@@ -1,4 +1,4 @@
-// A span as Markdown: the numbers of both compared versions, and the functions inside whose time changed most. Pure.
+// A span as Markdown: the numbers of both compared versions, and the functions inside the span whose times changed most. Pure.
 
 import type { TableAnswer } from '../api/query';
 import { splitName } from '../format/measures';

@@ -5,14 +5,14 @@ import { period } from './times';
 import { format } from './units';
 
 export const SHARE_HINT =
-  'The share of the installs that sent a batch in this period, with these filters. Where devices send only a sample, the true share may be larger.';
+  'The share of all installs that sent a batch in this period with these filters. If devices send only a sample, the true share may be larger.';
 export const UNKNOWN_HINT =
-  'Batches do not name pages or networks, so the active installs with these filters are unknown.';
+  'The share is unknown with these filters, because batches contain neither pages nor networks.';
 
 /** The heading of a column with installs and their share. */
 export const INSTALLS_OF_ACTIVE = { label: 'Installs (share)', hint: SHARE_HINT };
 
-/** `3.2 %`. Empty if one of the numbers is unknown. Late batches can count an install before it is active. */
+/** `3.2 %`, or empty if one of the numbers is unknown. At most 100 %, because late batches can count an install before it is active. */
 export function activeShare(installs: number | null | undefined, active: number | null | undefined): string {
   return active && typeof installs === 'number' ? format(Math.min(1, installs / active), 'share') : '';
 }
@@ -34,5 +34,5 @@ export function activeIn(from: string, to: string, { chosen }: Pick<Filters, 'ch
 }
 
 const lower = (letter: string) => letter.toLowerCase();
-/** The beginning of an id is enough to recognise it. */
+/** Shortens ids, because the first characters are enough to recognise an id. */
 const shortened = (value: string) => (/^[0-9a-f-]{36}$/i.test(value) ? `${value.slice(0, 8)}…` : value);

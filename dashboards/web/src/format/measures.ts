@@ -23,7 +23,7 @@ export function metricLabel(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Merges buckets into at most `most` buckets of equal width on a logarithmic scale, which is mirrored below zero. */
+/** Merges buckets into at most `most` buckets of equal width. The scale is logarithmic, and mirrored below zero. */
 export function coarser(bounds: number[], series: number[][], most = 40): { bounds: number[]; series: number[][] } {
   const sizes = bounds.filter((bound) => bound !== 0).map(Math.abs);
   if (bounds.length <= most || sizes.length < 2) return { bounds, series };

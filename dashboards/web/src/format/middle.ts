@@ -10,13 +10,13 @@ export interface Parts {
 /** How many characters of an id are shown. */
 const ID = 24;
 
-/** Hides folders in the middle of a path with more than `most` characters. The first folder and the last ones stay visible. */
+/** Hides folders in the middle of a path with more than `most` characters. The first folder and the last folders stay visible. */
 export function shortPath(path: string, most = 56): Parts {
   const whole = { head: '', middle: '', tail: path };
   if (path.length <= most) return whole;
-  // Some frames have an id in place of a file, such as the id of a mapping. The first characters are enough.
+  // Some frames have an id instead of a file, such as the id of a mapping. Shows only the first characters of such an id.
   if (!/[\\/.]/.test(path)) return { head: path.slice(0, ID), middle: path.slice(ID), tail: '' };
-  // Each folder with the separator after it.
+  // Splits the path into folders, each with its separator.
   const parts = path.split(/(?<=[\\/])/);
   const first = /^[\\/]/.test(path) ? 2 : 1;
   const head = parts.slice(0, first).join('');

@@ -50,7 +50,7 @@ export const clockSeconds = (at: Time) => formatted(at, 'clockSeconds');
 /** `14:05:09.123`. */
 export const clockMillis = (at: Time) => formatted(at, 'clockFine');
 
-/** A time of the API, in microseconds or as a text, as a cell of a file. */
+/** Formats an API timestamp, in microseconds or as a text, for a cell of a file. */
 export function timeInFile(at: number | string | null | undefined): string {
   if (at === null || at === undefined || at === '') return '';
   return zonedTime(typeof at === 'number' ? fromMicros(at) : new Date(at));
@@ -61,14 +61,14 @@ export function wholeSeconds(at: Date): string {
   return at.toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-/** `2026-11-21`: the day in UTC. The API names days like this. */
+/** The day in UTC, such as `2026-11-21`, in the notation of the API. */
 export function utcDay(at: Time): string {
   return date(at).toISOString().slice(0, 10);
 }
 
 const DAY_MS = 86_400_000;
 
-/** `20 Nov – 26 Nov` for whole UTC days, otherwise `21 Nov, 14:00 – 22 Nov, 09:00`. The end is exclusive. */
+/** `20 Nov – 26 Nov` for whole UTC days, and `21 Nov, 14:00 – 22 Nov, 09:00` for other periods. The end is exclusive. */
 export function period(from: Time, to: Time): string {
   const [start, end] = [date(from), date(to)];
   const isWhole = start.getTime() % DAY_MS === 0 && end.getTime() % DAY_MS === 0;

@@ -61,7 +61,7 @@ function count(value: number): string {
   return digits(value, 4);
 }
 
-/** A change without its sign: two digits, because more of them have no meaning. `12 %`, `0.54 %`. */
+/** The size of a change without its sign, such as `12 %` or `0.54 %`. Shows two digits, because further digits have no meaning. */
 export function changeSize(relative: number): string {
   if (!Number.isFinite(relative)) return NONE;
   return `${digits(Number((Math.abs(relative) * 100).toPrecision(2)))} %`;
@@ -72,7 +72,7 @@ export function times(ratio: number): string {
   return `${digits(ratio, 2)} ×`;
 }
 
-/** A p-value. The digits of the smallest ones have no meaning. */
+/** A p-value. Very small values are shown as a bound, because their digits have no meaning. */
 export function probability(p: number | null | undefined): string {
   if (p === null || p === undefined) return NONE;
   return p < 0.001 ? '< 0.001' : String(Number(p.toPrecision(2)));

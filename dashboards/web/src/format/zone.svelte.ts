@@ -1,4 +1,4 @@
-// The time zone of all times on the screen: that of the browser, or UTC. The browser stores the choice.
+// The time zone of all times on the screen: the time zone of the browser, or UTC. The browser stores the choice.
 
 const KEY = 'unjank-time-zone';
 const UTC = 'UTC';
@@ -9,11 +9,11 @@ export const browserZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 let name = $state(browserZone);
 
 export const zone = {
-  /** Texts depend on this name, so that a change of the zone formats them again. */
+  /** Formatted texts depend on this name, so that a change of the zone formats the texts again. */
   get name() {
     return name;
   },
-  /** Shows all times in a zone, without keeping the choice. */
+  /** Shows all times in a zone, without storing the choice. */
   show(wanted: string) {
     name = wanted;
   },
@@ -46,7 +46,7 @@ export function offsetMinutes(at: Date, of = zone.name): number {
   return Math.round((clock - at.getTime()) / 60_000);
 }
 
-/** Converts a local time of the zone, whose fields are given as UTC, to a time. */
+/** Converts a local time of the zone, given as a UTC time with the same clock fields, to the actual time. */
 function whenClocksShow(clockMs: number): Date {
   const near = new Date(clockMs - offsetMinutes(new Date(clockMs)) * 60_000);
   return new Date(clockMs - offsetMinutes(near) * 60_000);
@@ -62,7 +62,7 @@ export function toInput(at: Date): string {
   return clockFields(at).toISOString().slice(0, 16);
 }
 
-/** The time of an input of the type `datetime-local`, or of a day such as `2026-11-21`. Otherwise an invalid date. */
+/** Reads the time of an input of the type `datetime-local`, or of a day such as `2026-11-21`. Returns an invalid date for other texts. */
 export function fromInput(text: string): Date {
   return whenClocksShow(Date.parse(`${text.includes('T') ? text : `${text}T00:00`}Z`));
 }
@@ -93,7 +93,7 @@ export function offsetText(minutes: number): string {
   return minutes === 0 ? UTC : `UTC${minutes < 0 ? '−' : '+'}${hours(minutes, 1).replace(/:00$/, '')}`;
 }
 
-/** `UTC+2, Europe/Berlin`. The offset is the one at the given time. */
+/** The offset and the name of a zone, such as `UTC+2, Europe/Berlin`. The offset is valid at the given time. */
 export function zoneText(at: Date, of = zone.name): string {
   return of === UTC ? UTC : `${offsetText(offsetMinutes(at, of))}, ${of}`;
 }

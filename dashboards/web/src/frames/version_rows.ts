@@ -8,7 +8,10 @@ interface Distribution {
   series: { keys: string[]; counts: number[] }[];
 }
 
-/** The newest version first; each row sums up to one. Values over the last bound have a column of their own, if there are any. */
+/**
+ * Returns a row per version, the newest first. Each row sums up to one. Values over the last bound, if there are any, have their own
+ * column.
+ */
 export function versionRows({ bounds, series }: Distribution): {
   rows: string[];
   columns: string[];

@@ -25,7 +25,7 @@ export interface Counts {
 
 export interface Numbers {
   now: Counts;
-  /** Missing without a comparison. */
+  /** Missing if there is no comparison. */
   base?: Counts;
 }
 
@@ -35,11 +35,11 @@ const HOUR_MS = 3_600_000;
 export interface Selection {
   /** The filter by duration or end. */
   length: Where;
-  /** All other filters of janks. They also apply to kills. */
+  /** All other filters of janks. These filters also apply to kills. */
   causes: Where;
 }
 
-/** Loads the counts of each version, otherwise of all events under an empty key. */
+/** Loads the counts: with `byVersion`, one entry per version; without it, one entry with an empty key. */
 export async function hangNumbers(
   filters: Filters,
   { length, causes }: Selection,
@@ -139,12 +139,12 @@ export const RATES: HangRate[] = [
   },
 ];
 
-/** `null` if nothing was in use. */
+/** `null` if there was no use. */
 export function rateOf({ count, exposure }: Rate): number | null {
   return exposure > 0 ? count / exposure : null;
 }
 
-/** Tests the change of a rate. It suffices if one side has enough installs, as for jank groups. */
+/** Tests the change of a rate. As for jank groups, one side with enough installs is sufficient. */
 export function evidenceOf(rate: HangRate, { now, base }: Numbers): Evidence {
   if (!base) return {};
   const [head, before] = [rate.rate(now), rate.rate(base)];
@@ -152,7 +152,7 @@ export function evidenceOf(rate: HangRate, { now, base }: Numbers): Evidence {
   return { few, significant: rateP(head, before) < SIGNIFICANCE };
 }
 
-/** Divides a series by another one, whose steps may be shorter. `null` where the divisor is 0. */
+/** Divides a series by another series, whose steps may be shorter. `null` where the divisor is 0. */
 export function ratesOver(
   times: number[],
   counts: (number | null)[],

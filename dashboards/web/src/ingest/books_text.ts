@@ -6,7 +6,7 @@ import { signalLabel } from './reasons';
 
 export type Books = Schemas['Books'];
 
-/** Empty before the first check. */
+/** The result as text. Empty before the first check. */
 export function booksText({ checked_to, difference_events, differences: [first] }: Books): string {
   if (!checked_to) return '';
   if (!first) return `Books balanced up to ${dateTime(fromMicros(checked_to))}.`;

@@ -9,7 +9,7 @@ export interface Loss {
   count: number;
 }
 
-/** `outcomes` is by outcome, reason and signal; `drops` by signal and reason. */
+/** `outcomes` is grouped by outcome, reason and signal, `drops` by signal and reason. */
 export function losses(outcomes: TableAnswer, drops: TableAnswer): Loss[] {
   const server = outcomes.rows.map((row) => {
     const [outcome = '', reason = '', signal = ''] = row.keys;
@@ -58,7 +58,7 @@ export function bySignal(found: Loss[]): SignalFate[] {
   return [...fates.values()].toSorted((a, b) => b.stored - a.stored);
 }
 
-/** By outcome and reason, with the affected signals. Losses come first. */
+/** Groups losses by outcome and reason, with the affected signals. Losses come first. */
 export function byReason(found: Loss[]): (Omit<Loss, 'signal'> & { signals: string[] })[] {
   const reasons = new Map<string, Omit<Loss, 'signal'> & { signals: string[] }>();
   for (const { outcome, reason, signal, count } of found) {

@@ -1,4 +1,4 @@
-// Explains why events were not stored, and what to do about it. The codes come from the protocol and the SDK. Pure.
+// Explains why events were not stored, and what to do about each reason. The codes come from the protocol and the SDK. Pure.
 
 export interface Reason {
   means: string;
@@ -7,9 +7,9 @@ export interface Reason {
 
 const CLOCK = 'Check the clocks of the devices, and how long they keep events before the upload.';
 const BODY =
-  'Look for a proxy between device and server, or a client of your own, that changes or truncates bodies. Devices retry, and each attempt counts.';
+  'Look for a proxy between device and server, or a client of your own, that changes or truncates bodies. Devices retry, and each attempt is counted.';
 const KEY =
-  'Compare the key in the app with those under Ingest keys: it may be revoked, mistyped or from another project.';
+  'Compare the key in the app with the list under Ingest keys. The key may be revoked, mistyped or from another project.';
 const SIZE = 'Lower upload.max_batch_events under Remote config; the SDK splits such a batch by itself.';
 
 /** Keys are outcome and code, or only the code if its meaning does not depend on the outcome. */
@@ -17,15 +17,16 @@ const REASONS: Record<string, Reason> = {
   'stored/': { means: 'Accepted and stored.', todo: 'Nothing.' },
   'duplicate/': { means: 'The same events arrived before. They are stored once.', todo: 'Nothing.' },
   'duplicate/batch': {
-    means: 'A whole batch arrived twice, because the device received no response to the first. It is stored once.',
-    todo: 'A few need no action. If there are many, check the network and the timeouts of a proxy in front of unjank.',
+    means:
+      'A whole batch arrived twice, because the device received no response to the first upload. The batch is stored once.',
+    todo: 'A few duplicates need no action. If there are many, check the network and the timeouts of any proxy in front of unjank.',
   },
   'dead_letter/': {
-    means: 'Accepted, but the store rejected them. They are kept as dead letters, not lost.',
-    todo: 'On the server: `unjank dead-letter list` shows why. `retry` stores them once the cause is fixed.',
+    means: 'The server accepted the events, but its store rejected them. They are kept as dead letters, not lost.',
+    todo: 'On the server, `unjank dead-letter list` shows the cause. Once the cause is fixed, `unjank dead-letter retry` stores the events.',
   },
   'scrubbed/': {
-    means: 'Stored without personal data or secrets that were in a text. Counts texts, not events.',
+    means: 'Stored after personal data or secrets were removed from a text. Counts texts, not events.',
     todo: 'Stop sending such data: look for names and attributes with [email], [secret] or similar.',
   },
   'scrubbed/own_rule': {
@@ -43,7 +44,7 @@ const REASONS: Record<string, Reason> = {
   time_out_of_range: { means: 'Too old or too far ahead, after the clock was corrected.', todo: CLOCK },
   duration_out_of_range: {
     means: 'A duration below zero or over a day.',
-    todo: 'The start and the end use different clocks, or a span was never ended. Check the code that creates it.',
+    todo: 'The start and the end use different clocks, or a span was never ended. Check the code that creates the span.',
   },
   sample_rate_out_of_range: {
     means: 'A sample rate that is not above 0 and at most 1.',
@@ -51,15 +52,15 @@ const REASONS: Record<string, Reason> = {
   },
   value_not_finite: {
     means: 'A metric that is not a finite number.',
-    todo: 'Look for a division by zero in the monitor that sends it.',
+    todo: 'Look for a division by zero in the monitor that sends the metric.',
   },
   value_out_of_range: {
     means: 'A metric above 1e240 or below -1e240.',
-    todo: 'The monitor that sends it may use a placeholder, such as −1, for “no value”: check its code.',
+    todo: 'The monitor that sends the metric may use a placeholder, such as −1, for “no value”. Check the code of the monitor.',
   },
   count_out_of_range: { means: 'A metric without samples.', todo: 'Do not send metrics without samples.' },
   name_missing: {
-    means: 'An event without its name.',
+    means: 'An event without a name.',
     todo: 'Give the span, metric or page a name where it is created.',
   },
   no_list: { means: 'A signal that is not a list.', todo: 'Only clients of your own do this. See the protocol.' },
@@ -91,7 +92,7 @@ const REASONS: Record<string, Reason> = {
   key_unknown: { means: 'A batch with an unknown key.', todo: KEY },
   key_not_for_app: {
     means: 'A key that is for another app.',
-    todo: 'Create a key for this app, or one for all apps, under Ingest keys.',
+    todo: 'Create a key for this app, or a key for all apps, under Ingest keys.',
   },
   token_expired: {
     means: 'An expired device token.',
@@ -105,7 +106,7 @@ const REASONS: Record<string, Reason> = {
   },
   body_stalled: {
     means: 'A body that did not arrive in time.',
-    todo: 'A few need no action, because some networks are slow. Devices retry.',
+    todo: 'A few cases need no action, because some networks are slow. Devices retry.',
   },
   body_too_large: { means: 'A batch over the size limit.', todo: SIZE },
   decompressed_too_large: { means: 'A batch over the size limit after decompression.', todo: SIZE },
@@ -115,11 +116,11 @@ const REASONS: Record<string, Reason> = {
   content_type: { means: 'A body without the content type of JSON.', todo: 'Send Content-Type: application/json.' },
   'device/queue_full': {
     means: 'More events arrived at once than the queue in memory holds.',
-    todo: 'Lower the sampling of the signal under Remote config, or name fewer methods to trace.',
+    todo: 'Lower the sampling of the signal under Remote config, or trace fewer methods.',
   },
   'device/rate_limited': {
     means: 'The device’s own budget for the signal was used up, or the server asked the device to wait.',
-    todo: 'Lower the sampling of the signal under Remote config. If the server asked, see “rejected” and the quota of the key.',
+    todo: 'Lower the sampling of the signal under Remote config. If the server asked the device to wait, see “rejected” and the quota of the key.',
   },
   'device/disk_full': {
     means:
@@ -132,7 +133,7 @@ const REASONS: Record<string, Reason> = {
   },
   'device/disk_failed': {
     means: 'The device could not write the events to its disk.',
-    todo: 'A few need no action. If there are many, check whether they share a model or an OS version.',
+    todo: 'A few cases need no action. If there are many, check whether the devices share a model or an OS version.',
   },
   'device/too_old': {
     means: 'The events waited on the device until they were too old for the server.',

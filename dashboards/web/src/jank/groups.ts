@@ -67,7 +67,7 @@ export async function groupNames(
   signal: AbortSignal,
 ): Promise<Map<string, Names>> {
   const ids = [...new Set(groups.map((one) => one.id))];
-  // The groups are known, so their status need not be looked up again.
+  // Leaves out the filter by status, because the groups are already known.
   const { group_status: _, ...rest } = where;
   if (ids.length === 0) return new Map();
   const answer = await queryTable(

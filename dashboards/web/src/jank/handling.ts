@@ -6,7 +6,7 @@ export type Handling = Schemas['JankGroupHandling'];
 export type Discussion = Schemas['JankGroupDiscussion'];
 export type Decision = Schemas['JankGroupDecision'];
 
-/** The statuses of the filter. Groups that came back are open. */
+/** The statuses of the filter. Groups that came back count as open. */
 export const STATUSES = [
   { value: '', label: 'Open groups' },
   { value: 'resolved', label: 'Resolved groups' },
@@ -14,10 +14,10 @@ export const STATUSES = [
   { value: 'all', label: 'Groups of any status' },
 ];
 
-/** The most groups of one request. */
+/** The maximum number of groups in one request. */
 const MOST = 1000;
 
-/** The resolved and ignored groups among these, by id. One request for all groups. */
+/** Returns those of the given groups that are resolved or ignored, by id. Sends one request for all groups. */
 export async function handlingOf(project: string, ids: string[], signal: AbortSignal): Promise<Map<string, Handling>> {
   const asked = [...new Set(ids)].slice(0, MOST);
   if (asked.length === 0) return new Map();
@@ -54,7 +54,7 @@ export function markOf(handling: Handling | undefined): { text: string; kind: 'w
   return { text: 'ignored', kind: '' };
 }
 
-/** `Came back in 4.12.1`, and the previous decision. */
+/** The current status, such as `Came back in 4.12.1`, and the decision before it. */
 export function headlineOf(handling: Handling): { headline: string; before: string } {
   const version = handling.app_version ?? '';
   const decided = {

@@ -19,9 +19,9 @@ export interface JudgedJank extends Evidence {
   isNew: boolean;
 }
 
-/** The period that covers the whole store: the longest one that a query may have. */
+/** The period that covers the whole store: the longest period that a query may have. */
 const WHOLE_STORE_MS = 800 * 86_400_000;
-/** The most values of one filter in a query. */
+/** The maximum number of values of one filter in a query. */
 const MOST_ASKED = 200;
 
 /** Judges the rows of an answer that is grouped by `group_id` and has the measures `count` and `installs`. */
@@ -58,7 +58,7 @@ export function judge(answer: TableAnswer, use: HoursOfUse): Omit<JudgedJank, 'i
     ),
   );
   const corrected = holm(p);
-  // It suffices if one side has enough installs, because the test considers the use of the other side.
+  // One side with enough installs is sufficient, because the test considers how long the other side was used.
   return groups.map(({ baseInstalls, ...group }, place) => ({
     ...group,
     few: Math.max(group.installs, baseInstalls) < ENOUGH.janks || use.baseHours <= 0 || use.hours <= 0,
@@ -66,7 +66,7 @@ export function judge(answer: TableAnswer, use: HoursOfUse): Omit<JudgedJank, 'i
   }));
 }
 
-/** The groups that the base version has in the whole store. Ignores all other filters except the app. */
+/** The groups in which the base version has a jank, in the whole store. Ignores all filters except the app. */
 async function groupsOf(filters: Filters, ids: string[], signal: AbortSignal): Promise<Set<string>> {
   const { chosen, baseVersion } = filters;
   const now = new Date();

@@ -7,7 +7,7 @@ interface Stall {
   duration_ms: number;
 }
 
-/** One span of each trace that overlaps a stall: the longest. The traces with the longest spans come first. */
+/** The longest span of each trace that overlaps a stall. The traces with the longest spans come first. */
 export function overlapping<S extends TimedSpan & { trace_id: string }>(spans: S[], stall: Stall): S[] {
   const from = micros(stall.start);
   const to = from + stall.duration_ms * 1000;

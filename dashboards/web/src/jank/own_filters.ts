@@ -5,8 +5,8 @@ import type { Where } from './questions';
 export const OWN = ['kind', 'category', 'owner', 'causes', 'status'];
 
 /**
- * The filters as the server expects them. By default, only open groups are shown, without samples of an idle loop, which are
- * not a cause.
+ * Converts the filters of the URL to filters of the server. By default, selects only open groups, and excludes samples of an idle loop,
+ * which are not a cause of stalls.
  */
 export function ownWhere(query: URLSearchParams): Where {
   const where: Where = {};

@@ -1,4 +1,4 @@
-// Queries for the details of janks: stacks, flame graphs, single janks and files.
+// Queries for the details of janks: stacks, flame graphs, individual janks and files.
 
 import type { Schemas } from '../api/client';
 import { address, get } from '../api/query';

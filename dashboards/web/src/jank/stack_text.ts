@@ -27,7 +27,7 @@ export function packageOf(name: string): string {
 }
 
 /**
- * Whether a frame is in the app: whether its package is the package of the culprit, which the rules found in the
+ * Whether a frame belongs to the app: whether its package is the package of the culprit, because the rules find the culprit in code of the
  * app. Without a culprit, no frame is marked.
  */
 export function isInApp(frame: StackFrame, culprit: string): boolean {

@@ -1,4 +1,4 @@
-// The base version that a page chose because the filters name none. The filter bar shows it.
+// The base version that a page chose because the filters name none. The filter bar shows this version.
 
 let version = $state('');
 
@@ -6,7 +6,7 @@ export const baseInUse = {
   get version() {
     return version;
   },
-  /** For an effect: returns its cleanup. */
+  /** Call this function in an effect, and return its result as the cleanup of the effect. */
   use(base: string): () => void {
     version = base;
     return () => {

@@ -10,7 +10,7 @@ export interface Value {
   note: string;
 }
 
-/** The most values in a list. The search of a list finds all others. */
+/** The maximum number of values in a list. The search of the list finds all other values. */
 export const MOST = 200;
 const MOST_FOUND = 50;
 
@@ -19,7 +19,7 @@ const SIGNALS: Signal[] = ['usage', 'app_starts', 'frame_windows', 'spans'];
 /** Dimensions that batches do not carry. */
 const OTHER: Partial<Record<Dimension, Signal[]>> = { page: ['frame_windows', 'spans'], network: ['traffic', 'spans'] };
 
-/** `contains` leaves only values with this text. */
+/** With `contains`, returns only values that contain this text. */
 export async function valuesOf(
   filters: Filters,
   dimension: Dimension,
@@ -28,7 +28,7 @@ export async function valuesOf(
 ): Promise<Value[]> {
   const unfiltered = { ...filters, chosen: {}, baseVersion: '' };
   for (const signal of OTHER[dimension] ?? SIGNALS) {
-    // Traffic has sums only.
+    // Traffic has no count of events, only sums.
     const measure = signal === 'traffic' ? 'requests' : 'count';
     const question = { signal, by: [dimension], measures: [measure], order: `-${measure}` };
     const limit = contains ? MOST_FOUND : MOST;

@@ -3,7 +3,7 @@
 import type { Incident } from '../alerts/around';
 import { api, ask } from '../api/client';
 
-/** The maximum number of incidents in a response. There may be more. */
+/** The maximum number of incidents in a response. There may be more firing incidents. */
 export const MOST = 50;
 
 let incidents = $state.raw<Incident[]>([]);
@@ -19,7 +19,7 @@ export const firing = {
   get isAnswered() {
     return isAnswered;
   },
-  /** Fetches the incidents now. A failure keeps the previous ones, because pages report problems and the badge does not. */
+  /** Fetches the incidents now. A failure keeps the previous incidents, because pages report problems and the badge does not. */
   async ask(project: string) {
     latest += 1;
     const mine = latest;

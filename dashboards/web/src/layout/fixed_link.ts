@@ -15,7 +15,7 @@ export async function copyFixedLink() {
     await navigator.clipboard.writeText(window.location.origin + address);
     say(hasPeriod ? 'Link copied. Its period is fixed.' : 'Link copied.');
   } catch {
-    // Without access to the clipboard, as over plain HTTP, the address bar has the link.
+    // Without access to the clipboard, as over plain HTTP, the user copies the link from the address bar.
     navigate(address);
     say('The browser blocked copying. Copy the link from the address bar.', 'bad');
   }

@@ -14,7 +14,7 @@ export const killSwitch = {
   get off() {
     return off;
   },
-  /** The number of switches by this user, so that pages can reload after each one. */
+  /** How often this user switched the project off or on. Pages reload when this number changes. */
   get switches() {
     return switches;
   },

@@ -1,4 +1,4 @@
-// Whether the command palette is open. Its script loads on first use.
+// Whether the command palette is open. The script of the palette loads on first use.
 
 let isOpen = $state(false);
 

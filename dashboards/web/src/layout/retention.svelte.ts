@@ -5,7 +5,7 @@ import { api, ask } from '../api/client';
 let days = $state.raw<Record<string, number | undefined>>({});
 const asked = new Set<string>();
 
-/** 0: forever. Missing until the server answers. */
+/** 0 means forever. `undefined` until the server answers. */
 export function rawDaysOf(project: string): number | undefined {
   return days[project];
 }

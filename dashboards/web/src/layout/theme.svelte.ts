@@ -1,11 +1,11 @@
-// Light or dark colours: the choice of the user, otherwise the preference of the system.
+// Light or dark colours. Follows the choice of the user or, without a choice, the preference of the system.
 
 type Theme = 'light' | 'dark';
 
 const KEY = 'unjank-theme';
 let dark = $state(false);
 
-/** Charts depend on `current`, so that a change makes them read their colours again. */
+/** Charts depend on `current`, so that a change of the theme makes the charts read their colours again. */
 export const theme = {
   get current(): Theme {
     return dark ? 'dark' : 'light';
@@ -26,7 +26,7 @@ export function startTheme() {
 }
 
 function apply(wanted: boolean) {
-  // Before `dark` changes, because components then read the colours of the page.
+  // Set before `dark` changes, because that change makes components read the colours of the page.
   document.documentElement.dataset.theme = wanted ? 'dark' : 'light';
   dark = wanted;
 }

@@ -2,7 +2,7 @@
 
 import { isDimension, withValues, writeFilters, type Dimension, type Filters } from './filters';
 
-/** A parameter with the name of a dimension is a filter. */
+/** Returns the URL of a page. A parameter with the name of a dimension counts as a filter. */
 export function addressOf(
   page: string,
   filters: Filters,
@@ -27,8 +27,8 @@ export function comparing(filters: Filters, pair: { app?: string; latest: string
 }
 
 /**
- * The URL of the timeline of a session. `at` is the time of one of its events: it speeds up the search for the session, and
- * selects the event. `span` selects a span if several began at that time.
+ * The URL of the timeline of a session. `at` is the time of an event of the session: the time speeds up the search for the session, and
+ * selects the event. `span` selects a span if several spans began at that time.
  */
 export function sessionAddress(filters: Filters, sessionId: string, at?: string, span?: string): string {
   return addressOf(`/sessions/${encodeURIComponent(sessionId)}`, filters, { ...(at && { at }), ...(span && { span }) });

@@ -11,7 +11,7 @@ export interface Route {
   group?: (typeof GROUPS)[number];
   /** Shows the filter bar. */
   filters?: boolean;
-  /** Also matches paths below, such as `/traces/<id>`. */
+  /** The route also matches paths below its own path, such as `/traces/<id>`. */
   nested?: boolean;
   load: () => Promise<{ default: Component }>;
 }

@@ -29,7 +29,7 @@ export function readRange(query: URLSearchParams): TimeRange {
   return { kind: 'relative', text: relativeLength(text) === null ? DEFAULT_RANGE : text };
 }
 
-/** Leaves out the default range. */
+/** Writes a range to a query, unless it is the default range. */
 export function writeRange(range: TimeRange, query: URLSearchParams) {
   for (const key of ['range', 'from', 'to']) query.delete(key);
   if (range.kind === 'absolute') {
@@ -52,7 +52,7 @@ export function bounds(range: TimeRange, now: Date): { from: Date; to: Date } {
   return { from: new Date(from - (from % unit)), to: now };
 }
 
-/** The period of a range, to show: from three days on in whole UTC days, otherwise in whole hours, as roll-ups store them. */
+/** The period to display for a range, in the units of roll-ups: whole UTC days from three days on, whole hours for shorter ranges. */
 export function wholeUnits(range: TimeRange, now: Date): { from: Date; to: Date } {
   const { from, to } = bounds(range, now);
   const unit = to.getTime() - from.getTime() >= 3 * UNITS.d! ? UNITS.d! : UNITS.h!;

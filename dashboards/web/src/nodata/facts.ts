@@ -9,7 +9,7 @@ import { lastStep, switchedOff, type Facts } from './reason';
 
 const DAY_MS = 86_400_000;
 const YEAR_MS = 366 * DAY_MS;
-/** Requests have no roll-up, so the server reads raw spans and looks back less far. */
+/** Requests have no roll-up, so the server reads raw spans and does not look back as far. */
 const LOOK_BACK_MS: Partial<Record<Signal, number>> = { requests: 31 * DAY_MS };
 /** A measure that is above zero if the signal has data. */
 const measureOf = (signal: Signal) => (signal === 'traffic' ? 'bytes' : 'count');

@@ -4,15 +4,15 @@ import type { Signal } from '../api/query';
 import { RELATIVE_RANGES, relativeLength, type TimeRange } from '../navigation/time_range';
 
 export interface Facts {
-  /** The time of the latest data of any signal, accurate to one step of its series. `null` if there was none for a year. */
+  /** The time of the latest data of any signal, accurate to one step of its series. `null` if no data arrived for a year. */
   lastOfProject: Date | null;
-  /** The same, for this signal only. */
+  /** Like `lastOfProject`, but for this signal only. */
   lastOfSignal: Date | null;
   /** Whether the signal has data in the period without filters. */
   isInPeriod: boolean;
   /** Whether a filter is set. */
   isFiltered: boolean;
-  /** The setting that keeps devices from sending the signal, as text. Empty if there is none. */
+  /** The setting that keeps devices from sending the signal, as text. Empty if no setting does. */
   switchedOff: string;
 }
 
@@ -24,7 +24,10 @@ export function reasonFor({ lastOfProject, lastOfSignal, isInPeriod, isFiltered 
   return lastOfProject ? 'never_sent' : 'empty_project';
 }
 
-/** The shortest preset period that includes `last`, otherwise a period around it. `step` is the precision of `last`, in milliseconds. */
+/**
+ * The shortest preset period that includes `last` or, without such a preset, a period around `last`. `step` is the precision of `last`, in
+ * milliseconds.
+ */
 export function periodWith(last: Date, step: number, now: Date): TimeRange {
   const enough = RELATIVE_RANGES.find(({ text }) => now.getTime() - (relativeLength(text) ?? 0) <= last.getTime());
   if (enough) return { kind: 'relative', text: enough.text };

@@ -4,7 +4,7 @@ import type { Signal } from '../api/query';
 import calls from './calls.rs?raw';
 
 export interface Source {
-  /** As in "No spans in this period". */
+  /** The name of the data in texts such as "No spans in this period". */
   noun: string;
   /** One sentence about the source of the signal. */
   about: string;
@@ -35,7 +35,7 @@ const ABOUT: Partial<Record<Signal, [noun: string, about: string, docs?: string]
   ],
   traffic: [
     'traffic',
-    'The SDK sums the bytes of requests by day, and sends the sums with a later batch. For reqwest and tower, unjank::http::TraceLayer counts them.',
+    'The SDK sums the bytes of requests by day, and sends the sums with a later batch. For reqwest and tower, unjank::http::TraceLayer counts the bytes.',
   ],
   metrics: ['metrics', 'Monitors sample metrics (FPS, CPU and memory), and the app can send metrics of its own.'],
   app_starts: ['app starts', 'The SDK measures a start between two calls of the app.'],

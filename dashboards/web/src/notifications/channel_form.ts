@@ -1,4 +1,4 @@
-// The form of a channel. The API never returns saved secrets; an empty field keeps the saved one. Pure.
+// The form of a channel. The API never returns saved secrets, so an empty field keeps the saved secret. Pure.
 
 import type { Schemas } from '../api/client';
 
@@ -47,7 +47,7 @@ export function toForm(channel: Channel | null): ChannelForm {
   };
 }
 
-/** The body of the request. It contains the kind only for a new channel. */
+/** The body of the request. The body contains the kind only for a new channel. */
 export function toChange(form: ChannelForm, isNew: boolean): Schemas['ChannelChange'] {
   const mail = form.kind === 'email';
   const secrets = mail

@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 
 export interface SpanRuleFields {
   name: string;
-  /** In milliseconds. Empty: any duration. */
+  /** The minimum duration in milliseconds. Empty means any duration. */
   least: string;
   onlyErrors: boolean;
 }
@@ -20,7 +20,7 @@ export interface ForwardFields {
   rules: SpanRuleFields[];
   incidents: boolean;
   compression: Forward['compression'];
-  /** `name: value`, one per line. Empty: the saved headers stay. */
+  /** `name: value`, one per line. Empty keeps the saved headers. */
   headers: string;
   removesHeaders: boolean;
 }
@@ -51,7 +51,7 @@ export function changeOf(fields: ForwardFields): Change {
   };
 }
 
-/** The headers of a text with one `name: value` per line, or null if it is empty. */
+/** The headers of a text with one `name: value` per line. `null` if the text is empty. */
 function headersOf(text: string): Record<string, string> | null {
   const lines = linesOf(text).map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]);
   return lines.length > 0 ? Object.fromEntries(lines.map(([name, value]) => [name!.trim(), value!.trim()])) : null;

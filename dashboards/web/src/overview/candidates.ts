@@ -19,7 +19,7 @@ type Found = Omit<Candidate, 'active'>;
 interface Kind {
   name: string;
   question: Question;
-  /** The measure that counts measurements, if not `samples`. */
+  /** The measure that counts measurements. By default, `samples`. */
   samples?: string;
   measure: string;
   shown: string;
@@ -203,7 +203,7 @@ async function ofKind(kind: Kind, compared: Filters, signal: AbortSignal): Promi
     }));
 }
 
-/** Without a test result, a change is not ranked. */
+/** Turns a failed test into `null`, because a change without a test result is not ranked. */
 function unlessAborted(error: unknown): null {
   if (isAborted(error)) throw error;
   return null;

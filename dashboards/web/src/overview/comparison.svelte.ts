@@ -1,4 +1,4 @@
-// The numbers of a version and of the previous one, and the changes between the two.
+// The numbers of a version and its previous version, and the changes between the two.
 
 import { loading } from '../data/loading.svelte';
 import { baseInUse } from '../layout/base_in_use.svelte';
@@ -7,7 +7,7 @@ import type { VersionPair } from '../versions/version_order';
 import { changes } from './candidates';
 import { health } from './health';
 
-/** `pair`: `null` while it is unknown. */
+/** `pair` returns `null` while the versions are unknown. */
 export function comparisonOf(pair: () => VersionPair | null) {
   $effect(() => baseInUse.use(pair()?.previous ?? ''));
   const numbers = loading((signal) => {
@@ -17,7 +17,7 @@ export function comparisonOf(pair: () => VersionPair | null) {
   const found = loading(async (signal) => {
     const [filters, of] = [location.filters, pair()];
     if (!of?.previous) return undefined;
-    // The changes need many queries, which would delay the numbers of the cards.
+    // Waits for the numbers, because the changes need many queries, which would delay the cards.
     await numbers.settled;
     signal.throwIfAborted();
     return changes(filters, of, signal);

@@ -20,7 +20,7 @@ const QUESTIONS = {
     measures: ['duration_ms', 'slow_share', 'frozen_share', 'frames_drawn', 'installs'],
     isTested: true,
   },
-  // The browser tests rates of two signals.
+  // Not tested by the server, because the rate has two signals. The browser tests this rate.
   janks: { signal: 'janks', measures: ['count', 'installs'], where: { not_a_cause: 'false' }, isTested: false },
   anrs: {
     signal: 'janks',
@@ -43,7 +43,7 @@ const QUESTIONS = {
 
 export type HealthSignal = keyof typeof QUESTIONS;
 
-/** The numbers of the latest version and the previous one, over the periods that the filters compare. */
+/** The numbers of the latest version and the previous version, over the periods that the filters compare. */
 export async function health(filters: Filters, pair: VersionPair, signal: AbortSignal): Promise<Health> {
   const compared = comparing(filters, pair);
   const answers = await everyAnswer((question) => queryTable(applicable(compared, question.signal), question, signal));

@@ -5,7 +5,7 @@ interface Line {
   values: (number | null)[];
 }
 
-/** Each value as a share of the total at its time. Keeps the largest lines, newest first, and merges the rest into one. */
+/** Converts each value to a share of the total at its time. Keeps the largest lines, newest first, and merges all other lines into one. */
 export function sharesOver(lines: Line[], shown: number, order: (a: string, b: string) => number): Line[] {
   const length = Math.max(0, ...lines.map((line) => line.values.length));
   const totals = Array.from({ length }, (_, at) => lines.reduce((sum, line) => sum + (line.values[at] ?? 0), 0));

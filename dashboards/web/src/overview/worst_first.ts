@@ -11,11 +11,11 @@ export interface Candidate extends Evidence {
   value: number | null;
   base: number | null;
   installs: number;
-  /** The active installs of the version. `null`: unknown. */
+  /** The active installs of the version. `null` if unknown. */
   active: number | null;
   /** Whether the base version has no stored jank of the group. */
   isNew?: boolean;
-  /** Smaller changes do not count. In the unit of the measure. */
+  /** Smaller changes, in the unit of the measure, do not count. */
   least: number;
   href: string;
 }

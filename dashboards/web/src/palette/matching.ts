@@ -1,4 +1,4 @@
-// Commands of the palette, and which of them match a text. Pure.
+// The commands of the palette, and the search for commands that match a text. Pure.
 
 export interface Command {
   id: string;
@@ -10,7 +10,7 @@ export interface Command {
   run: () => void;
 }
 
-/** The most commands of a section while a text is typed. */
+/** The maximum number of commands in a section while the user types. */
 export const MOST_OF_SECTION = 6;
 
 /** Commands that contain every word of the text. Labels that begin with the text come first. */

@@ -12,10 +12,13 @@ import { navigate } from '../navigation/router.svelte';
 import { routeOf } from '../navigation/routes';
 import { bestSpans, recognised, type Command } from './matching';
 
-/** Shorter texts match too much. */
+/** The minimum length of a text to search for, because shorter texts match too much. */
 export const SHORTEST = 2;
 const MOST = 5;
-/** The most names with the longest word of several. The browser then filters them by the other words. */
+/**
+ * The maximum number of names to request. The server searches for the longest word, and the browser then filters the names by the other
+ * words.
+ */
 const MOST_OF_WORD = 200;
 /** The minimum period of a search by name, because users also search for names that are absent from a short period. */
 const SEARCHED_DAYS = 30;
@@ -25,7 +28,7 @@ const ID_DAYS = 90;
 type Find = (filters: Filters, text: string, abort: AbortSignal) => Promise<Command[]>;
 const opening = (address: string) => () => navigate(address);
 
-/** `filters`: the filters of the page, and `path` its path. */
+/** `filters` and `path` are the filters and the path of the current page. */
 export async function found(filters: Filters, path: string, text: string, abort: AbortSignal): Promise<Command[]> {
   const id = recognised(text);
   if (id?.kind === 'hex') return byHex(filters, id, abort);
@@ -51,7 +54,7 @@ async function named(filters: Filters, text: string, question: Question & { by: 
     .slice(0, limit);
 }
 
-/** The period of the page, or the last 30 days if it is shorter. */
+/** The period of the page, or the last 30 days if the period of the page is shorter. */
 function searched({ range }: Filters): { range: Filters['range']; period: string } {
   const { from, to } = bounds(range, new Date());
   if (to.getTime() - from.getTime() >= SEARCHED_DAYS * 86_400_000) return { range, period: 'in this period' };

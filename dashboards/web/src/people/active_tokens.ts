@@ -1,4 +1,4 @@
-// The active API tokens that a person made. Pure.
+// The active API tokens that a person created. Pure.
 
 import type { Schemas } from '../api/client';
 import { hasEnded } from '../keys/key_state';

@@ -19,11 +19,11 @@ export async function everybody(signal?: AbortSignal): Promise<Schemas['User'][]
   return people;
 }
 
-/** The e-mail address for `user:<id>`, if it is known. Returns other actors unchanged. */
+/** The e-mail address for `user:<id>`, if the address is known. Returns other actors unchanged. */
 export function actorName(actor: string, people: Schemas['User'][]): string {
   const id = /^user:(.+)$/.exec(actor)?.[1];
   if (id === undefined) return actor;
   if (id === session.me?.id) return session.me.email;
-  // The beginning of an id is its time of creation, so only the end distinguishes users.
+  // Shows the end of the id, because an id begins with its time of creation and only the end distinguishes users.
   return people.find((one) => one.id === id)?.email ?? `user …${id.slice(-8)}`;
 }

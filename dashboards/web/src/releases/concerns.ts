@@ -2,7 +2,7 @@
 
 import type { Incident } from '../alerts/around';
 
-/** Whether the evidence names the version: as the judged version, as its group, or as a filter of its rule. */
+/** Whether the evidence names the version: as the judged version, in the group, or in a filter of the rule. */
 export function concerns({ evidence, group }: Incident, { app, version }: { app: string; version: string }): boolean {
   const filters = evidence.metric.filters ?? {};
   const named = (dimension: string) =>

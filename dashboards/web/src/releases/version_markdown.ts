@@ -14,11 +14,11 @@ import type { VersionPair } from '../versions/version_order';
 export interface VersionFindings {
   pair: VersionPair;
   release: Release | undefined;
-  /** Missing without a base. */
+  /** Missing if there is no base. */
   changes: Ranked | undefined;
   /** The titles of firing incidents. */
   incidents: string[];
-  /** The builds whose symbols are missing or wrong. `undefined`: unknown. */
+  /** The builds whose symbols are missing or wrong. `undefined` if unknown. */
   missing: number | undefined;
   filters: Filters;
 }

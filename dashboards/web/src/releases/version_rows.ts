@@ -7,9 +7,9 @@ import { compareVersions } from '../versions/version_order';
 export interface VersionRow {
   app: string;
   version: string;
-  /** `null`: the server no longer has the version, or does not know it yet. */
+  /** `null` if the server no longer has the version, or does not know the version yet. */
   release: Release | null;
-  /** In the period and with the filters. */
+  /** The installs in the period, with the current filters. */
   installs: number;
   sessions: number;
   /** The installs and the sessions of all versions of the app. */

@@ -20,11 +20,11 @@ export interface UptimePoint {
 }
 
 export interface Growth {
-  /** From the first bucket to the last, relative to the first. */
+  /** The rise from the first bucket to the last, relative to the first. */
   rise: number;
   from: string;
   to: string;
-  /** Whether it rises from bucket to bucket, and by enough to investigate. */
+  /** Whether the metric rises from bucket to bucket, and by enough to investigate. */
   isLeak: boolean;
 }
 

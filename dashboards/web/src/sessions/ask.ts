@@ -14,14 +14,14 @@ export interface Search {
   where?: Record<string, string | string[]>;
   /** The id of a session or an install, or a part of a user id. */
   find?: string;
-  /** Only sessions with an event of this signal. */
+  /** Returns only sessions with an event of this signal. */
   signal?: string;
   limit: number;
 }
 
 const ID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-/** The filters that a search text may mean. A UUID is a session, an install or a user; any other text is a part of a user id. */
+/** The filters that a search text may mean. A UUID is a session, an install or a user. Any other text is a part of a user id. */
 export function meanings(find: string): Record<string, string>[] {
   const text = find.trim();
   if (!text) return [{}];
@@ -30,10 +30,10 @@ export function meanings(find: string): Record<string, string>[] {
   return [{ session_id: id }, { install_id: id }, { user_id: text }];
 }
 
-/** The most sessions in one response. */
+/** The maximum number of sessions in one response. */
 const PAGE = 200;
 
-/** Loads up to `search.limit` sessions, the ones with the latest event first. */
+/** Loads up to `search.limit` sessions. The session with the latest event is first. */
 export async function askSessions(filters: Filters, search: Search, signal: AbortSignal): Promise<SessionList> {
   const lists = await Promise.all(
     meanings(search.find ?? '').map((meaning) => askPages(filters, { ...search.where, ...meaning }, search, signal)),

@@ -9,7 +9,7 @@ export function isSilent(received: string, now: Date): boolean {
   return now.getTime() - Date.parse(received) > SILENCE_MS;
 }
 
-/** How long ago the last batch arrived, and how old its newest event was then. */
+/** Returns how long ago the last batch arrived, and how old its newest event was at the arrival. */
 export function freshness({ received, end }: { received: string; end: string }, now: Date) {
   return {
     agoMs: Math.max(0, now.getTime() - Date.parse(received)),

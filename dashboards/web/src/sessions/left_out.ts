@@ -15,7 +15,7 @@ const WORDS: [keyof SessionTimeline['left_out'], string, string][] = [
   ['log', 'line of the log', 'lines of the log'],
 ];
 
-/** `100 spans and 3 requests`; empty if nothing is left out. */
+/** A text such as `100 spans and 3 requests`. Empty if nothing is left out. */
 export function leftOutText(left: SessionTimeline['left_out']): string {
   const parts = WORDS.filter(([kind]) => left[kind] > 0).map(
     ([kind, one, many]) => `${grouped(left[kind])} ${left[kind] === 1 ? one : many}`,

@@ -122,7 +122,7 @@ function paintLane(on: Painting, strip: Strip, lane: Lane) {
   if (lane.kind === 'log') paintTexts(on, strip, lane);
 }
 
-/** Writes the text of each log line beside its mark, and cuts it off at the next mark. */
+/** Writes the text of each log line beside its mark, and cuts off the text at the next mark. */
 function paintTexts(on: Painting, strip: Strip, lane: Lane) {
   const { context, width, colour } = on;
   context.fillStyle = colour('text');
@@ -200,7 +200,7 @@ function paintSeries({ context, width, shown, colour }: Painting, strip: Strip, 
   for (const point of series.points) context.fillRect(place(point.at, shown, width) - 1, y(point.value) - 1, 3, 3);
 }
 
-/** The item at a position of the canvas, the shortest of several; or the nearest point of a line. */
+/** Finds the item at a position of the canvas: the shortest item if there are several, or the nearest point of a line. */
 export function found(
   x: number,
   y: number,

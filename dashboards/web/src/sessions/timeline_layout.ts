@@ -11,7 +11,7 @@ export type Kind =
   'page' | 'app_start' | 'page_load' | 'frames' | 'jank' | 'main_span' | 'span' | 'request' | 'recomposition' | 'log';
 
 export interface Item {
-  /** The same after each refresh. */
+  /** Stays the same after each refresh. */
   id: string;
   kind: Kind;
   /** Microseconds since the epoch. */
@@ -76,9 +76,9 @@ export const LANES: { kind: Kind; title: string; noun: string }[] = [
   { kind: 'log', title: 'Log', noun: 'Log line' },
 ];
 
-/** The most rows of a lane. Further overlapping events share the last row. */
+/** The maximum number of rows in a lane. Further overlapping events share the last row. */
 const MOST_ROWS = 6;
-/** The most metrics that have a line. */
+/** The maximum number of metrics that have a line. */
 const MOST_SERIES = 6;
 
 export const nounOf = (kind: Kind) => LANES.find((lane) => lane.kind === kind)!.noun;

@@ -3,7 +3,7 @@
 import { within, type View } from '../components/zoom';
 import { clockMillis, clockSeconds } from '../format/times';
 
-/** The view after the whole grew. A view that reached the end stays at the end. */
+/** The view after the time axis grew. A view that reached the end stays at the end. */
 export function followed(before: View, view: View | null, whole: View): View | null {
   if (!view || view.to < before.to) return view;
   return within(whole, whole.to - (view.to - view.from), whole.to);
@@ -17,7 +17,7 @@ const STEPS = [
   ...[1, 2, 3, 6, 12, 24].map((hours) => hours * 3600 * SECOND),
 ];
 
-/** Ticks of the clock in a view, about `most` at most. */
+/** Ticks of the clock in a view, at most about `most`. */
 export function marks({ from, to }: View, most: number): { at: number; label: string }[] {
   const step = STEPS.find((one) => (to - from) / one <= Math.max(1, most)) ?? STEPS.at(-1)!;
   const found = [];

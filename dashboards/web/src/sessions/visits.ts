@@ -9,7 +9,7 @@ export interface Visit {
   end: number;
 }
 
-/** A longer pause begins a new visit: the app was in the background, or nothing was drawn. */
+/** A pause longer than this begins a new visit: the app was in the background, or nothing was drawn. */
 const PAUSE_US = 30e6;
 
 export function visits({ frame_windows, page_loads }: Pick<SessionTimeline, 'frame_windows' | 'page_loads'>): Visit[] {

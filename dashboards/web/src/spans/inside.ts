@@ -12,7 +12,7 @@ export type Inside = Schemas['InsideSpans'];
 
 function queryOf(filters: Filters) {
   const { from, to } = bounds(filters.range, new Date());
-  // Without a chosen version, the base has no counterpart.
+  // Compares only if a version is chosen, because the base has no counterpart without a chosen version.
   const compared = filters.chosen.app_version ? comparison(filters) : {};
   return { ...filters.chosen, ...compared, from: from.toISOString(), to: to.toISOString() };
 }
@@ -23,7 +23,7 @@ export async function askInside(filters: Filters, name: string, signal: AbortSig
   return ask(api.GET('/api/v1/projects/{project}/spans/inside', { params: { path, query: query as never }, signal }));
 }
 
-/** The owners of functions, by name. The owner of a function is the owner of the janks in which it blocked the main thread. */
+/** The owners of functions, by name. The owner of a function is the owner of the janks in which the function blocked the main thread. */
 export async function ownersOf(filters: Filters, names: string[], signal: AbortSignal): Promise<Map<string, string>> {
   if (names.length === 0) return new Map();
   const where = { culprit: names };
@@ -103,7 +103,7 @@ export function verdict(row: InsideRow): 'new' | 'gone' | '' {
   return row.base ? '' : 'new';
 }
 
-/** Notes how many calls are attributed by time, because they have no link to the span. */
+/** Says how many calls are attributed by time, because these calls have no link to the span. */
 export function origin(row: InsideRow): string {
   if (row.by_time === 0) return '';
   return row.by_time === row.recorded ? 'by time' : `${row.by_time} by time`;
@@ -112,9 +112,9 @@ export function origin(row: InsideRow): string {
 /** One function whose time in a traced span differs between the two versions. */
 export interface Move {
   row: InsideRow;
-  /** The change of the self time or of the time on the main thread, whichever is clearer. In microseconds per traced span. */
+  /** The change of the self time or of the time on the main thread, whichever is clearer, in microseconds per traced span. */
   change: number;
-  /** The p-value of the change; `null` if too few installs were traced. */
+  /** The p-value of the change. `null` if too few installs were traced. */
   p: number | null;
   /** Whether the same work moved to or from the main thread. */
   thread: 'to the main thread' | 'off the main thread' | '';
@@ -162,7 +162,7 @@ export function explains(change: number, all: number | null): string {
   return part >= whole ? `all ${format(whole, 'us')}` : `${format(part, 'us')} of ${format(whole, 'us')}`;
 }
 
-/** `p < 0.001`, or words if there is no p-value. */
+/** A p-value such as `p < 0.001`. Words if there is no p-value. */
 export function chanceText(p: number | null): string {
   if (p === null) return 'few samples';
   const text = p < 0.001 ? `p ${probability(p)}` : `p = ${probability(p)}`;

@@ -93,5 +93,5 @@ export function refusalText({ code, prefix, requests, own }: RefusedKey): string
   const begins = prefix ? ` that begins with “${prefix}”` : '';
   if (prefix.startsWith('ujt_'))
     return `${count} with an API token (“${prefix}”) ${were} refused. Devices need an ingest key: it begins with “ujk_”.`;
-  return `${count} with an unknown key${begins} ${were} refused. Compare the key with those under Ingest keys.`;
+  return `${count} with an unknown key${begins} ${were} refused. Compare the key with the list under Ingest keys.`;
 }

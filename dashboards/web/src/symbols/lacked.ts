@@ -31,7 +31,7 @@ function isOf(frame: Frame, id: string): boolean {
 
 function kindOf(frames: Frame[]): LackedBuild['kind'] {
   if (frames.some((frame) => frame.class !== '')) return 'mapping';
-  // Native frames have an offset, and frames of scripts a line.
+  // Native frames have an offset, and frames of scripts have a line.
   return frames.length > 0 && frames.every((frame) => frame.offset === 0) ? 'script' : 'image';
 }
 
@@ -52,7 +52,7 @@ export function lackedBuilds({ frames, missing, mismatched }: Lacking): LackedBu
   return [...new Set([...mismatched, ...missing])].map(build);
 }
 
-/** Shortens long ids. Their first characters differ. */
+/** Shortens long ids to their first characters, which are enough to distinguish ids. */
 export function shortId(id: string): string {
   return id.length > 16 ? `${id.slice(0, 12)}…` : id;
 }

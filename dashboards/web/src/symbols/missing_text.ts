@@ -14,7 +14,7 @@ export const STATES: Record<Schemas['SymbolState'], { text: string; kind: string
   complete: { text: 'complete', kind: 'good', about: 'The uploaded file has functions and lines.' },
 };
 
-/** `4.12.0 (12 k), 4.11.3 (7)`: the versions with stacks that need the symbols, and their janks. */
+/** The versions with stacks that need the symbols, and the number of their janks: `4.12.0 (12 k), 4.11.3 (7)`. */
 export function versionsText(versions: Schemas['VersionCount'][]): string {
   return versions.map((one) => `${one.app_version || '(no version)'} (${format(one.events, 'count')})`).join(', ');
 }

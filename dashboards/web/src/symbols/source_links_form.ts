@@ -46,8 +46,8 @@ const REASONS: Record<NoLink, string> = {
   no_rule: 'No rule matches this path, so the frame has no link.',
   library: 'This file belongs to a library, so the frame has no link.',
   no_line: 'The address needs a line, and this frame has none.',
-  no_version: 'The address needs a version. Frames without one have no link.',
-  no_build: 'The address needs a build number. Frames without one have no link.',
+  no_version: 'The address needs a version. Frames without a version have no link.',
+  no_build: 'The address needs a build number. Frames without a build number have no link.',
 };
 
 export function reasonText(reason: NoLink): string {

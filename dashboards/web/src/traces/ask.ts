@@ -1,4 +1,4 @@
-// Queries for single spans and whole traces.
+// Queries for individual spans and whole traces.
 
 import { api, ask, type Schemas } from '../api/client';
 import type { Filters } from '../navigation/filters';
@@ -18,7 +18,7 @@ export interface Search {
   limit: number;
 }
 
-/** The most spans in one response. */
+/** The maximum number of spans in one response. */
 const PAGE = 500;
 
 /** Loads up to `search.limit` spans, page by page. */

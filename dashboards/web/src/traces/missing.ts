@@ -11,7 +11,7 @@ export function whyMissing(id: string, project: string): string[] {
   return [
     typing,
     'The trace is older than the retention of events, which the page Data shows.',
-    'The device did not send it: devices record only a sample of the traces, and send them when they have a network.',
-    `It belongs to a project other than ${project || 'the chosen one'}. The filters of other pages have no effect here.`,
+    'The device did not send the trace: devices record only a sample of traces, and send them when they have a network.',
+    `The trace belongs to a project other than ${project || 'the chosen one'}. The filters of other pages have no effect here.`,
   ];
 }

@@ -54,7 +54,7 @@ function answered(viewer: Viewer, host: EventTarget, patienceMs: number): Promis
 /** Opens Perfetto in a new tab with a trace. Call this function directly in a click handler: after an `await`, browsers block the tab. */
 export async function openPerfetto(asked: Promise<string>, title: string, fileName: string): Promise<void> {
   const viewer = window.open(PERFETTO);
-  if (!viewer) throw new Error('The browser blocked the new tab. Allow it for this page, or download the file.');
+  if (!viewer) throw new Error('The browser blocked the new tab. Allow new tabs for this page, or download the file.');
   try {
     const { buffer } = new TextEncoder().encode(await asked);
     await handOver(viewer, window, { buffer, title, fileName });

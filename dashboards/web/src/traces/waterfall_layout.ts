@@ -7,7 +7,7 @@ export interface TimedSpan {
   duration_us: number;
   thread: string;
   on_main_thread: boolean;
-  /** The app, or the service of OpenTelemetry. Spans without one belong to the same app. */
+  /** The app, or the service of OpenTelemetry. Spans without an app id belong to the same app. */
   app_id?: string;
 }
 
@@ -31,11 +31,11 @@ export interface Lane {
   app: string;
   thread: string;
   isMain: boolean;
-  /** The row of its heading. Its spans begin in the next row. */
+  /** The row of the heading of the lane. Spans of the lane begin in the next row. */
   row: number;
   rows: number;
   spans: number;
-  /** The time in which at least one span was open. It may have waited. */
+  /** The time in which at least one span was open. Open spans may have waited. */
   busyUs: number;
 }
 
@@ -153,7 +153,7 @@ export function neighbour<S extends TimedSpan>(bars: Bar<S>[], from: Bar<S>, key
   return bars[bars.indexOf(from) + step];
 }
 
-/** Callers before their callees, for the table. */
+/** Sorts callers before their callees, for the table. */
 export function asTree<S extends TimedSpan>(bars: Bar<S>[]): Bar<S>[] {
   const rows: Bar<S>[] = [];
   const open = bars.filter((bar) => bar.parent === null).toReversed();
@@ -164,7 +164,7 @@ export function asTree<S extends TimedSpan>(bars: Bar<S>[]): Bar<S>[] {
   return rows;
 }
 
-/** The position of a bar's name, in pixels: inside the bar or in free space beside it. `null`: no room. */
+/** The position of a bar's name, in pixels: inside the bar or in free space beside the bar. `null` if there is no room. */
 export function labelPlace(
   bar: { left: number; right: number },
   name: number,
@@ -181,7 +181,7 @@ export function labelPlace(
   return within >= 18 ? { at: inside, room: within, isInside: true } : null;
 }
 
-/** Axis ticks at round steps, about `most` of them. */
+/** Axis ticks at round steps. Returns about `most` ticks. */
 export function ticks(from: number, to: number, most: number): number[] {
   const raw = (to - from) / Math.max(1, most);
   const power = 10 ** Math.floor(Math.log10(raw));

@@ -4,12 +4,12 @@ import { changeSize, type Unit } from '../format/units';
 
 export type Better = 'lower' | 'higher' | 'none';
 
-/** Whether a change is significant. `null`: there is no test. `undefined`: the test is still running. */
+/** Whether a change is significant. `null` if there is no test, `undefined` while the test is running. */
 export type Significant = boolean | null | undefined;
 
 /** The data behind a change. */
 export interface Evidence {
-  /** Too few measurements on either side. */
+  /** Whether either side has too few measurements. */
   few?: boolean;
   significant?: Significant;
 }
@@ -17,9 +17,9 @@ export interface Evidence {
 export interface Change {
   /** Only `better` and `worse` have a colour. */
   verdict: 'better' | 'worse' | 'changed' | 'same' | 'unclear' | 'few';
-  /** `+12 %`; empty with few samples. */
+  /** The change as text, such as `+12 %`. Empty if there are few samples. */
   text: string;
-  /** `worse`; empty if a word would add nothing. */
+  /** The verdict in a word, such as `worse`. Empty if a word would add nothing. */
   word: string;
   arrow: '▲' | '▼' | '■' | '';
 }
@@ -65,7 +65,7 @@ function isNextToNone(value: number, base: number, unit: Unit): boolean {
   return unit === 'share' && value !== base && Math.max(Math.abs(value), Math.abs(base)) < NEXT_TO_NONE;
 }
 
-/** 0.25 is a quarter more; infinite from nothing. */
+/** The relative change: 0.25 is a quarter more. Infinite if the base is 0. */
 export function relativeChange(value: number, base: number): number {
   if (value === base) return 0;
   return base === 0 ? Infinity : (value - base) / Math.abs(base);

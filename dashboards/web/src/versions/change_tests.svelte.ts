@@ -16,7 +16,10 @@ interface Answer {
   readonly busy: boolean;
 }
 
-/** Tests the measures that the question names, otherwise all measures of the answer. Sends no request if no change is large enough. */
+/**
+ * Tests the measures that the question names, or all measures of the answer if it names none. Sends no request if no change is large
+ * enough.
+ */
 export function changeTests(
   answer: Answer,
   question: () => Question,

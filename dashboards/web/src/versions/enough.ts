@@ -2,7 +2,7 @@
 
 import { valueOf, type TableAnswer, type TableRow } from '../api/query';
 
-/** Installs on each side: for percentiles and shares, and for the count of one jank. */
+/** The minimum number of installs on each side: for percentiles and shares, and for the count of one jank. */
 export const ENOUGH = { measured: 20, janks: 8 };
 
 /** Samples that a percentile needs on each side: to show its change, and to rank its change. */

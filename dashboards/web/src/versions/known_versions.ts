@@ -14,7 +14,7 @@ export async function knownVersions(filters: Filters, signal: AbortSignal): Prom
     measures: ['sessions'],
     limit: 1000,
   };
-  // Their order may depend on when each was first seen.
+  // Waits for the releases, because the order of versions may depend on when each version was first seen.
   const [answer] = await Promise.all([queryTable(everyVersion, question, signal), releases.ask(filters.project)]);
   return answer.rows.map(({ keys, values }) => ({
     app: keys[0] ?? '',

@@ -1,15 +1,15 @@
 // Tests whether something became more frequent, such as janks per hour of use. Pure.
 //
-// The server tests values of one signal. A rate has its events in one signal and its exposure in another, so this tests the sums.
+// The server tests values of one signal. A rate has its events in one signal and its exposure in another, so this module tests the sums.
 // Events of one install are not independent, so each affected install counts as one draw, and the variance is twice that of
 // independent draws.
 
 export interface Rate {
-  /** Such as janks. */
+  /** The number of events, such as janks. */
   count: number;
-  /** Installs that had at least one. */
+  /** The installs with at least one event. */
   installs: number;
-  /** Such as hours of use. */
+  /** The divisor of the rate, such as hours of use. */
   exposure: number;
 }
 
@@ -24,8 +24,8 @@ export function rateP(now: Rate, base: Rate): number {
     const ratio = Math.log(now.count / now.exposure / (base.count / base.exposure));
     return twoSided(ratio / Math.sqrt(OVERDISPERSION / now.installs + OVERDISPERSION / base.installs));
   }
-  // Here, all events are on one side. If only chance decides, the probability that an affected install is on this side is the side's share
-  // of the exposure.
+  // All events are on one side. If only chance decides, the probability that an affected install is on this side is the side's share of the
+  // exposure.
   const side = now.count > 0 ? now : base;
   const share = side.exposure / (now.exposure + base.exposure);
   return Math.min(1, 2 * share ** side.installs);
@@ -43,7 +43,7 @@ export function holm(p: number[]): number[] {
   return corrected;
 }
 
-/** The two-sided p-value of a standard score; the error function by Abramowitz and Stegun, 7.1.26. */
+/** The two-sided p-value of a standard score. Uses the error function by Abramowitz and Stegun, 7.1.26. */
 function twoSided(z: number): number {
   const x = Math.abs(z) / Math.SQRT2;
   const t = 1 / (1 + 0.3275911 * x);

@@ -15,9 +15,9 @@ export interface Placed extends Mark {
   isLeft: boolean;
 }
 
-/** The most marks of a chart. */
+/** The maximum number of marks in a chart. */
 export const MOST_MARKS = 8;
-/** Longer names are cut. */
+/** The maximum length of a name. Longer names are cut. */
 export const LONGEST = 16;
 const CHARACTER_PX = 6.5;
 const PADDING_PX = 10;

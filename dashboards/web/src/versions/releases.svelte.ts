@@ -10,7 +10,7 @@ export interface Release {
   /** Seconds since the epoch, of whole hours. */
   firstSeen: number;
   lastSeen: number;
-  /** When the version began to reach users. `null`: it has not, or it was in use before the data begins. */
+  /** When the version began to reach users. `null` if the version has not reached users, or was in use before the data begins. */
   reached: number | null;
 }
 
@@ -26,7 +26,7 @@ let askedAt = 0;
 let asking = Promise.resolve();
 
 export const releases = {
-  /** By app, newest first. */
+  /** The releases of each app, newest first. */
   get all() {
     return all;
   },

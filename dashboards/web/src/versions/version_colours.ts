@@ -6,8 +6,8 @@ import { SERIES_COLOURS } from '../components/series_style';
 const ORDER = [0, 1, 4, 3, 2, 6, 7, 5];
 
 /**
- * The place of a version among the colours. Neighbours have different colours: the next minor version has the next colour, a patch a
- * later one.
+ * The index of a version's colour. Neighbours have different colours: the next minor version has the next colour, and a patch has a later
+ * colour.
  */
 export function versionColour(version: string): number {
   const numbers = /^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?/.exec(version.trim());

@@ -1,5 +1,5 @@
-// The order of versions: 4.9 before 4.10, a release candidate before its release, build 9 before build 10. The rule is that of
-// `server/remote-config/src/version.rs`, and `version_order.json` beside it checks both.
+// The order of versions: 4.9 before 4.10, a release candidate before its release, build 9 before build 10. The order is the same as in
+// `server/remote-config/src/version.rs`, and the cases in `version_order.json` beside that file check both.
 
 interface Parsed {
   numbers: number[];
@@ -11,18 +11,25 @@ interface Parsed {
 type Part = { digits: string } | { letters: string };
 
 const NUMBERS = 8;
+const APP = /^[^\s+(\d][^\s+(]*@/;
 const BEFORE = /^(alpha|beta|canary|debug|dev|nightly|pre|preview|rc|snapshot)(?![a-z])/i;
 const AFTER = /^((fix|hotfix|patch|post)(?![a-z])|\d+-g[0-9a-f]+$)/i;
 const COMMIT_ID = /^(?!\d+$)[0-9a-f]{7,}$/i;
+const RELEASED = /^(?:final|ga|release)[-. ]*(\d.*)?$/is;
 const PRE_RELEASE = /^[0-9a-z-]+(\.[0-9a-z-]+)*$/i;
 
 function parse(version: string): Parsed | null {
-  const found = /^(?:version +|v)?(\d+(?:\.\d+)*)(?![.\d])(.*)$/is.exec(version.trim());
+  const plain = version
+    .trim()
+    .replace(APP, '')
+    .replace(/^(version|release)[ -][\s-]*/i, '')
+    .replace(/^v/i, '');
+  const found = /^(\d+(?:\.\d+)*)(?!\d|\.(?![a-z][a-z\d]))(.*)$/is.exec(plain);
   const numbers = found?.[1]!.split('.') ?? [];
   if (!found || numbers.length > NUMBERS || numbers.some((number) => BigInt(number) >= 1n << 64n)) return null;
   const suffixes = split(found[2]!, numbers.length);
   if (!suffixes) return null;
-  const build = suffixes.build?.trim().replace(/^build +/i, '') ?? null;
+  const build = suffixes.build?.trim().replace(/^build[ -][\s-]*/i, '') ?? null;
   const isReadable = (text: string | null) => text === null || (/[0-9a-z]/i.test(text) && !/[\p{Cc},|]/u.test(text));
   if (!isReadable(suffixes.pre) || !isReadable(build)) return null;
   return {
@@ -32,22 +39,34 @@ function parse(version: string): Parsed | null {
   };
 }
 
-/** Splits the text after the numbers into a pre-release and a build. */
-function split(rest: string, numbers: number): { pre: string | null; build: string | null } | null {
+type Suffixes = { pre: string | null; build: string | null };
+
+/** Splits the text after the numbers into the pre-release and the build. */
+function split(written: string, numbers: number): Suffixes | null {
+  const rest = written.replace(/^, /, ' ');
   const [, before, suffix] = /^([^+(]*)(.*)$/s.exec(rest)!;
-  if (suffix!.startsWith('(') && !suffix!.endsWith(')')) return null;
-  const build = suffix!.startsWith('(') ? suffix!.slice(1, -1) : suffix! === '' ? null : suffix!.slice(1);
+  if (suffix!.startsWith('(') && !suffix!.includes(')')) return null;
+  const build = suffix === '' ? null : suffix!.slice(1).replace(suffix!.startsWith('(') ? /\)$/ : '', '');
   const text = before!.trim();
   if (text === '') return { pre: null, build };
-  if (before!.startsWith('-')) {
-    const [, pre, after] = /^([^ ]*) ?(.*)$/s.exec(before!.slice(1))!;
-    if (!PRE_RELEASE.test(pre!)) return null;
-    return AFTER.test(pre!) ? { pre: null, build: pre! } : { pre: pre!, build: build ?? (after!.trim() || null) };
+  if (before!.startsWith(' ')) {
+    if (BEFORE.test(text)) return { pre: text, build };
+    const released = RELEASED.exec(text);
+    return { pre: null, build: released ? (build ?? released[1] ?? null) : rest.trim() };
   }
-  if (/^[a-z]/i.test(before!)) return numbers > 1 && /^[a-z]+\d*$/i.test(text) ? { pre: text, build } : null;
-  if (!before!.startsWith(' ')) return null;
-  if (BEFORE.test(text)) return { pre: text, build };
-  return build === null ? { pre: null, build: text } : null;
+  if (/^_\d/.test(before!)) return { pre: null, build: rest.slice(1) };
+  if (/^[-._]/.test(before!)) return stage(before!.slice(1), build);
+  return numbers > 1 && /^[a-z]+\d*\s*$/i.test(before!) ? stage(text, build) : null;
+}
+
+/** Reads a stage of the release: `rc.1`, `RELEASE`, `b2`. */
+function stage(text: string, build: string | null): Suffixes | null {
+  const [, pre, after] = /^([^ ]*) ?(.*)$/s.exec(text)!;
+  if (!PRE_RELEASE.test(pre!)) return null;
+  if (AFTER.test(pre!)) return { pre: null, build: pre! };
+  const number = build ?? (after!.trim() || null);
+  const released = RELEASED.exec(pre!);
+  return released ? { pre: null, build: number ?? released[1] ?? null } : { pre: pre!, build: number };
 }
 
 /** Commit ids do not order versions. */
@@ -77,7 +96,7 @@ const byText = (a: string, b: string) => (a < b ? -1 : Number(a > b));
 
 let firstSeen = new Map<string, number>();
 
-/** Stores when versions were first seen. This orders versions that are otherwise equal. */
+/** Stores when versions were first seen. The time orders versions whose texts do not determine an order. */
 export function noteFirstSeen(versions: { version: string; firstSeen: number }[]) {
   firstSeen = new Map();
   for (const one of versions)
@@ -89,7 +108,7 @@ export function compareVersions(a: string, b: string): number {
   return byNumberAndBuild(a, b) || (firstSeen.get(a) ?? 0) - (firstSeen.get(b) ?? 0) || byText(a, b);
 }
 
-/** The order by the texts alone. 0: only the time of the first sight orders these versions. */
+/** The order by the texts alone. Returns 0 if only the time of the first sight orders the versions. */
 export function byNumberAndBuild(a: string, b: string): number {
   const [left, right] = [parse(a), parse(b)];
   if (!left || !right) return Number(left !== null) - Number(right !== null);
@@ -113,9 +132,9 @@ export interface VersionUse {
 export interface VersionPair {
   app: string;
   latest: string;
-  /** Empty if there is no older version. */
+  /** The previous version. Empty if there is no older version. */
   previous: string;
-  /** Of the same app, oldest first. */
+  /** All versions of the app, oldest first. */
   all: string[];
 }
 
@@ -123,8 +142,8 @@ export interface VersionPair {
 export const MIN_SESSIONS = 20;
 
 /**
- * The versions to compare: of the app used most, the latest version and the previous one. The version, base and
- * app that the reader chose take precedence.
+ * Picks the versions to compare: the latest version of the most used app, and the previous version. The version, base and app that the
+ * reader chose take precedence.
  */
 export function pickPair(
   uses: VersionUse[],
