@@ -9,6 +9,7 @@
 //! | `log/` | the ingest log, with all records that `clickhouse/` may lack |
 //! | `control.sqlite` or `control.dump` | the control database |
 //! | `secret`, `dead-letter/`, `symbols/` | as in the data folder |
+//! | `uploading-…` | only in a bucket: the claim of a backup that is being uploaded. It is no part of the set |
 //!
 //! The server keeps running. The backup holds the log, copies the tables, and then copies the log. So each acknowledged event is in the
 //! tables, in the log, or in both. The ledger is not part of a set. Without a ledger, the writer checks every record of the log against the stored rows, as
@@ -18,12 +19,14 @@
 //! and one to restore it.
 
 mod bucket;
+mod claim;
 mod files;
 mod make;
 mod place;
 mod postgres;
 mod restore;
 mod set;
+mod upload;
 
 pub use self::bucket::BackupBucket;
 pub use self::make::{BackupPlan, ControlAt, make};

@@ -3,10 +3,12 @@
 //! Precedence: flag, environment, file, default. The doc comments are the `--help` texts and the reference.
 
 mod bucket;
+mod byte_count;
 mod engine;
 mod notifications;
 mod oidc;
 mod retention;
+mod sources;
 mod symbols;
 mod web;
 
@@ -14,15 +16,17 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Args;
 use clap::builder::FalseyValueParser;
-use clap::{Args, Parser};
 use unjank_protocol::Timestamp;
 
 pub use self::bucket::bucket_options;
+pub(crate) use self::byte_count::{bytes, bytes_in};
 pub use self::engine::{AllowedSource, Engine, engine_passwords};
 pub use self::notifications::Notifications;
 pub use self::oidc::Oidc;
 pub use self::retention::Keep;
+pub use self::sources::parse;
 pub use self::symbols::Symbols;
 pub use self::web::Web;
 
@@ -32,7 +36,6 @@ use unjank_foundation::secret::Secret;
 use crate::access::IngestKeys;
 
 const DATA_DIR: &str = "data";
-const DEMO_DATA_DIR: &str = "demo-data";
 
 /// Settings shared by all commands.
 #[derive(Args, Clone, Debug)]
@@ -230,6 +233,7 @@ pub struct Serve {
         env = "UNJANK_BOOKS_REBUILD",
         value_name = "ON|OFF",
         value_enum,
+        ignore_case = true,
         default_value = "on"
     )]
     pub books_rebuild: Switch,
@@ -248,16 +252,16 @@ pub struct Serve {
     pub flush_interval_ms: u64,
 
     /// The size limit of the ingest log on disk, in bytes. When it is full, devices get 503 and retry later.
-    #[arg(long, env = "UNJANK_LOG_MAX_BYTES", value_name = "BYTES", default_value_t = 8 << 30, value_parser = clap::value_parser!(u64).range(1 << 20..))]
+    #[arg(long, env = "UNJANK_LOG_MAX_BYTES", value_name = "BYTES", default_value_t = 8 << 30, value_parser = bytes_in::<{ 1 << 20 }, { u64::MAX }>)]
     pub log_max_bytes: u64,
 
     /// The minimum free space on the disk of the data folder. Below it, batches are rejected (503), because ClickHouse needs space
     /// to drain the log.
-    #[arg(long, env = "UNJANK_MIN_FREE_BYTES", value_name = "BYTES", default_value_t = 256 << 20)]
+    #[arg(long, env = "UNJANK_MIN_FREE_BYTES", value_name = "BYTES", default_value_t = 256 << 20, value_parser = bytes)]
     pub min_free_bytes: u64,
 
     /// The size limit of the dead-letter folder on disk, in bytes.
-    #[arg(long, env = "UNJANK_DEAD_LETTER_MAX_BYTES", value_name = "BYTES", default_value_t = 1 << 30)]
+    #[arg(long, env = "UNJANK_DEAD_LETTER_MAX_BYTES", value_name = "BYTES", default_value_t = 1 << 30, value_parser = bytes)]
     pub dead_letter_max_bytes: u64,
 
     /// The address of the embedded engine's HTTP interface, for Grafana and other clients. Port 0 picks a free port, which
@@ -271,7 +275,7 @@ pub struct Serve {
     pub engine_listen: SocketAddr,
 
     /// The memory limit of the embedded engine, in bytes.
-    #[arg(long, env = "UNJANK_ENGINE_MAX_MEMORY_BYTES", value_name = "BYTES", default_value_t = 4 << 30)]
+    #[arg(long, env = "UNJANK_ENGINE_MAX_MEMORY_BYTES", value_name = "BYTES", default_value_t = 4 << 30, value_parser = bytes)]
     pub engine_max_memory_bytes: u64,
 
     /// The nice level of the embedded engine, added to the server's: by default, devices are answered before parts are merged.
@@ -279,11 +283,11 @@ pub struct Serve {
     pub engine_nice: i32,
 
     /// The maximum size of a request body as sent, in bytes.
-    #[arg(long, env = "UNJANK_MAX_COMPRESSED_BYTES", value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..=64 << 20))]
+    #[arg(long, env = "UNJANK_MAX_COMPRESSED_BYTES", value_name = "BYTES", default_value_t = 1 << 20, value_parser = bytes_in::<1, { 64 << 20 }>)]
     pub max_compressed_bytes: u64,
 
     /// The maximum size of a request body after decompression, in bytes.
-    #[arg(long, env = "UNJANK_MAX_DECOMPRESSED_BYTES", value_name = "BYTES", default_value_t = 10 << 20, value_parser = clap::value_parser!(u64).range(1..=256 << 20))]
+    #[arg(long, env = "UNJANK_MAX_DECOMPRESSED_BYTES", value_name = "BYTES", default_value_t = 10 << 20, value_parser = bytes_in::<1, { 256 << 20 }>)]
     pub max_decompressed_bytes: u64,
 
     /// The maximum number of events in a batch.
@@ -302,7 +306,7 @@ pub struct Serve {
     pub max_connections: u64,
 
     /// The memory limit for request bodies in flight, in bytes. Requests above it get 503 and must be retried later.
-    #[arg(long, env = "UNJANK_MAX_BODY_MEMORY_BYTES", value_name = "BYTES", default_value_t = 64 << 20, value_parser = clap::value_parser!(u64).range(1 << 20..=1 << 40))]
+    #[arg(long, env = "UNJANK_MAX_BODY_MEMORY_BYTES", value_name = "BYTES", default_value_t = 64 << 20, value_parser = bytes_in::<{ 1 << 20 }, { 1 << 40 }>)]
     pub max_body_memory_bytes: u64,
 
     /// How long a client may take to send its request, in milliseconds, before the server returns 408.
@@ -359,10 +363,12 @@ impl Serve {
     }
 }
 
-/// A setting that can be turned on or off.
+/// A setting that can be turned on or off. Arguments of this type ignore the case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Switch {
+    #[value(aliases = ["true", "yes", "1"])]
     On,
+    #[value(aliases = ["false", "no", "0"])]
     Off,
 }
 
@@ -383,116 +389,4 @@ fn database_name(name: &str) -> Result<String, String> {
         return Ok(name.to_owned());
     }
     Err("a database name must have 1 to 64 letters, digits, dashes and underscores".to_owned())
-}
-
-/// Parses the command line, the environment and the TOML file into one command.
-pub fn parse<C: Parser>() -> Result<C, clap::Error> {
-    let arguments: Vec<_> = std::env::args_os().collect();
-    let command = C::command();
-    // The file must be read before the arguments are parsed, because it changes their defaults.
-    #[expect(clippy::disallowed_methods, reason = "settings are read here, once")]
-    let from_environment = std::env::var("UNJANK_CONFIG").ok().map(PathBuf::from);
-    let file = config_argument(&arguments).or(from_environment);
-    let command = match file {
-        Some(file) => with_file(command, &file)?,
-        None => command,
-    };
-    // Finds the subcommand even if the arguments ask for help.
-    let lenient = command.clone().ignore_errors(true).disable_help_flag(true);
-    let matches = lenient.try_get_matches_from(&arguments)?;
-    let command = if matches.subcommand_name() == Some("demo") && !is_set(&matches, "data_dir") {
-        // A demo has its own default data folder, so that it does not mix with real data.
-        set_default(command, "data_dir", DEMO_DATA_DIR).0
-    } else {
-        command
-    };
-    C::from_arg_matches(&command.try_get_matches_from(arguments)?)
-}
-
-/// Whether a flag, the environment or the file sets the argument.
-fn is_set(matches: &clap::ArgMatches, id: &str) -> bool {
-    let built_in = matches
-        .get_one::<PathBuf>(id)
-        .is_some_and(|folder| folder.as_os_str() == DATA_DIR);
-    matches.value_source(id) != Some(clap::parser::ValueSource::DefaultValue) || !built_in
-}
-
-fn config_argument(arguments: &[std::ffi::OsString]) -> Option<PathBuf> {
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        let argument = argument.to_str()?;
-        if argument == "--config" {
-            return arguments.next().map(PathBuf::from);
-        }
-        if let Some(file) = argument.strip_prefix("--config=") {
-            return Some(PathBuf::from(file));
-        }
-    }
-    None
-}
-
-/// Makes the settings of the file the defaults of their flags, in every command that has them.
-fn with_file(
-    mut command: clap::Command,
-    file: &std::path::Path,
-) -> Result<clap::Command, clap::Error> {
-    let failed = |command: &mut clap::Command, error: String| {
-        command.error(
-            clap::error::ErrorKind::ValueValidation,
-            format!("{}: {error}", file.display()),
-        )
-    };
-    let text =
-        std::fs::read_to_string(file).map_err(|error| failed(&mut command, error.to_string()))?;
-    let table: toml::Table = text
-        .parse()
-        .map_err(|error: toml::de::Error| failed(&mut command, error.to_string()))?;
-    for (key, value) in table {
-        let value = match value {
-            toml::Value::String(text) => text,
-            toml::Value::Integer(number) => number.to_string(),
-            toml::Value::Boolean(flag) => flag.to_string(),
-            other => {
-                return Err(failed(
-                    &mut command,
-                    format!(
-                        "`{key}` is of type {}, but a setting must be a text, a whole number or true/false",
-                        other.type_str()
-                    ),
-                ));
-            }
-        };
-        let id = key.replace('-', "_");
-        let (changed, known) = set_default(command, &id, &value);
-        command = changed;
-        if !known {
-            return Err(failed(
-                &mut command,
-                format!("there is no setting `{key}`: see `unjank serve --help`"),
-            ));
-        }
-    }
-    Ok(command)
-}
-
-fn set_default(mut command: clap::Command, id: &str, value: &str) -> (clap::Command, bool) {
-    let mut known = command
-        .get_arguments()
-        .any(|argument| argument.get_id() == id);
-    if known {
-        let value = value.to_owned();
-        command = command.mut_arg(id, |argument| argument.default_value(value));
-    }
-    let names: Vec<String> = command
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned())
-        .collect();
-    for name in names {
-        command = command.mut_subcommand(name, |subcommand| {
-            let (subcommand, has) = set_default(subcommand, id, value);
-            known |= has;
-            subcommand
-        });
-    }
-    (command, known)
 }

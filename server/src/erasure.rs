@@ -64,6 +64,9 @@ enum StepError {
     /// Janks of other servers may be on their way.
     #[error("other servers may not have stored their janks yet")]
     Waiting,
+    /// This server was paused for so long that it lost its lease.
+    #[error("another server continues")]
+    TakenOver,
 }
 
 impl Eraser {

@@ -7,6 +7,7 @@ mod app_start;
 mod decode;
 mod envelope;
 mod event_checks;
+mod faults;
 mod frame_window;
 mod functions;
 mod jank;
@@ -46,7 +47,7 @@ use self::rows::{BatchCounts, Envelope};
 use self::text_filter::{ChangedTexts, TextFilter};
 use crate::forward::{Forward, Piece};
 use crate::ingest::event_checks::{Checks, Event};
-use crate::recent::{RecentNames, RecentStacks, StackKey};
+use crate::recent::{RecentNames, RecentStacks, StackKey, Unstored};
 use crate::records::{Count, Outcome, RecordBuilder};
 
 /// The batch id of records that have only counts. Devices may not use it.
@@ -190,13 +191,17 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The signals that this batch does not store.
+    /// The events that this batch does not store.
     #[must_use]
-    pub fn held_back_signals(&self) -> Box<[Signal]> {
-        let tally = self.tally.iter();
-        tally
-            .filter_map(|(signal, tally)| (tally.held_back > 0).then_some(signal))
-            .collect()
+    pub fn unstored(&self) -> Unstored {
+        let held_back = self.tally.iter().filter(|(_, tally)| tally.held_back > 0);
+        let rejected = self.tally.iter().filter(|(_, tally)| tally.invalid > 0);
+        Unstored {
+            held_back: held_back.map(|(signal, _)| signal).collect(),
+            rejected: rejected
+                .map(|(signal, tally)| (signal, tally.invalid))
+                .collect(),
+        }
     }
 }
 
@@ -299,9 +304,10 @@ impl<'a> Checked<'a> {
 
     /// Makes the receipt of a batch that is stored already: it reports what was stored, and which signals were held back, when the batch
     /// arrived first. Each of its signals has a limit, whose wait the caller fills in.
-    pub fn into_again(mut self, held_back: &[Signal], config_etag: Option<&str>) -> Again {
+    pub fn into_again(mut self, unstored: &Unstored, config_etag: Option<&str>) -> Again {
+        self.restore_rejections(&unstored.rejected);
         for (signal, tally) in self.tally.iter() {
-            let is_held_back = held_back.contains(&signal);
+            let is_held_back = unstored.held_back.contains(&signal);
             self.rate_limits.push(RateLimit {
                 signal,
                 retry_after_s: 0,
@@ -315,6 +321,22 @@ impl<'a> Checked<'a> {
         receipt.accepted -= dropped;
         receipt.duplicate = true;
         Again { receipt, tally }
+    }
+
+    /// Counts as rejected what was rejected when the batch arrived first. Times can be out of range by now.
+    fn restore_rejections(&mut self, first: &[(Signal, u32)]) {
+        let sent: Vec<_> = self.tally.iter().collect();
+        for (signal, now) in sent {
+            let mut known = first.iter().filter(|(of, _)| *of == signal);
+            let known = known.next().map(|(_, events)| *events);
+            let rejected = self.rejections.of_first_arrival(signal, known);
+            let invalid = rejected.min(now.received());
+            *self.tally.get_mut(signal) = SignalTally {
+                stored: now.received() - invalid,
+                invalid,
+                ..SignalTally::default()
+            };
+        }
     }
 
     fn into_receipt(self, config_etag: Option<&str>) -> Receipt<'static> {

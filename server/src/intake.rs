@@ -226,7 +226,7 @@ impl Intake {
             caller.budget.refund(cost, self.clock.now());
             return Err(error.into());
         }
-        ticket.stored(prepared.held_back_signals());
+        ticket.stored(prepared.unstored());
         self.recent_stacks.insert(&prepared.new_stacks);
         let project = &caller.device.project;
         self.arrived_stacks.add(project, &prepared.waiting_stacks);
@@ -367,8 +367,8 @@ impl Preparation {
             None => None,
             Some(Arrival::New(ticket)) => Some(ticket),
             Some(Arrival::InFlight) => return Some(Err(Refused::InFlight)),
-            Some(Arrival::Duplicate { held_back }) => {
-                let again = batch.into_again(&held_back, etag.as_deref());
+            Some(Arrival::Duplicate(unstored)) => {
+                let again = batch.into_again(&unstored, etag.as_deref());
                 return Some(Ok(Arrived::Again(again)));
             }
         };

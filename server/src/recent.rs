@@ -8,7 +8,7 @@ mod names;
 mod stacks;
 
 pub use self::arrived_stacks::{ArrivedStack, ArrivedStacks};
-pub use self::batches::{Arrival, RecentBatches, Ticket};
+pub use self::batches::{Arrival, RecentBatches, Ticket, Unstored};
 pub use self::names::RecentNames;
 pub(crate) use self::names::{Dimension, ProjectNames};
 pub use self::stacks::{RecentStacks, StackKey};

@@ -99,8 +99,7 @@ impl Sweeper {
     async fn sweep(&self) -> Result<(), NotYet> {
         let app = &self.app;
         let projects = app.control.storage_of_all().await?;
-        let keeping = keeping(self.default, &projects);
-        let longest = keeping.longest();
+        let longest = keeping(self.default, &projects).longest();
         let now = app.clock.now();
         let changed = app.clickhouse.keep(longest, now).await?;
         if !changed.is_empty() {
@@ -117,6 +116,9 @@ impl Sweeper {
         if app.clickhouse.is_deleting_rows().await? {
             return Ok(());
         }
+        // The settings may have changed meanwhile.
+        let projects = app.control.storage_of_all().await?;
+        let keeping = keeping(self.default, &projects);
         let tables = app
             .clickhouse
             .drop_old_rows(&keeping, now.as_secs())
@@ -126,6 +128,7 @@ impl Sweeper {
                 ?tables,
                 "deleting expired rows of projects with a shorter retention"
             );
+            return Ok(());
         }
         for project in &projects {
             let is_over = match project.disk_bytes {
@@ -133,10 +136,7 @@ impl Sweeper {
                 None => false,
             };
             let control = &app.control;
-            if control
-                .set_over_disk_quota(&project.project, is_over)
-                .await?
-            {
+            if control.set_over_disk_quota(project, is_over).await? {
                 let project = &project.project;
                 tracing::warn!(
                     project,
@@ -177,6 +177,11 @@ impl Sweeper {
         let days = clickhouse.usage_by_day(name, now).await?;
         let today = now.as_secs() - now.as_secs().rem_euclid(DAY);
         let (before, left) = first_day_to_keep(used, most, &days, today - SAFE_DAYS * DAY);
+        // What another server deletes is counted in `used`, but perhaps no longer in `days`.
+        let is_outdated = self.app.control.storage(name).await? != *project;
+        if is_outdated || clickhouse.is_deleting_rows().await? {
+            return Ok(project.is_over_quota);
+        }
         if let Some(before) = before {
             tracing::warn!(
                 project = name,

@@ -1,6 +1,7 @@
 //! One server from start to end: opens its storage, starts the background tasks, and shuts everything down in order.
 
 mod background;
+mod data_folder;
 mod intake;
 mod notifier;
 mod open_files;
@@ -13,11 +14,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::data_folder::control_database;
 pub(crate) use self::target::{embedded, external};
 
 use unjank_database::Control;
@@ -30,6 +33,7 @@ use self::background::{
     auditor, evaluator, flush_counts, recall_batches, reclassifier, sweeper, watch_log,
     write_counts,
 };
+use self::data_folder::instance_secret;
 use self::target::connect;
 use crate::access::logins::Logins;
 use crate::access::{self, Access, InstanceSecret, Refresher, Snapshot, SnapshotInputs, Throttle};
@@ -70,6 +74,18 @@ impl ServerFile {
             )
         })?;
         Ok(serde_json::from_slice(&bytes)?)
+    }
+
+    /// Whether its process may still run. The file of a server that was killed stays.
+    pub fn is_running(&self) -> bool {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+    }
+
+    fn remove(data_dir: &Path) {
+        if let Err(error) = std::fs::remove_file(data_dir.join("server.json")) {
+            tracing::debug!(%error, "cannot delete server.json");
+        }
     }
 }
 
@@ -123,8 +139,13 @@ where
     short.map_err(|error| anyhow::anyhow!(error))?;
     let back = Tasks::default();
     let (front, middle, forwarding) = (back.sibling(), back.sibling(), back.sibling());
+    data_folder::report_losses(shared);
     let app = Arc::new(open(shared, settings, clock, &back).await?);
     let writer = writer::open(shared, settings, &app)?;
+    tracing::info!(
+        waiting = app.log.pending_records(),
+        "the ingest log is open"
+    );
     let give_up = CancellationToken::new();
     start_store(shared, settings, &app, &back)?;
     back.spawn("ingest log", watch_log(app.log.clone(), back.shutdown()));
@@ -165,9 +186,9 @@ where
         () = app.failure.happened() => Ok(()),
     };
     // The order: stop requests, then drain the log into ClickHouse, then stop ClickHouse.
-    front
-        .end(settings.shutdown_timeout().max(Duration::from_secs(1)))
-        .await;
+    let patience = settings.shutdown_timeout().max(Duration::from_secs(1));
+    front.end(patience).await;
+    ServerFile::remove(&shared.data_dir);
     in_time("the counts of outcomes", flush_counts(&app)).await;
     // What waits for other collectors is sent meanwhile, which takes a few seconds at most.
     let (is_drained, _) = tokio::join!(
@@ -213,9 +234,8 @@ async fn open(
     let connections = usize::try_from(connections).unwrap_or(usize::MAX);
     let secret = Arc::new(instance_secret(shared)?);
     let logins = Logins::new(Arc::clone(&secret));
-    let provider = settings
-        .oidc
-        .provider(settings.notifications.public_url.as_deref())?;
+    let public_url = settings.notifications.public_url.as_deref();
+    let provider = settings.oidc.provider(public_url)?;
     let provider = provider.map(|provider| OpenIdConnect::new(provider, Arc::clone(&secret)));
     let default_rules = Arc::new(default_rules(settings)?);
     let inputs = SnapshotSource {
@@ -231,7 +251,8 @@ async fn open(
         max_record_bytes: record_limit(settings),
         min_free_bytes: settings.min_free_bytes,
     };
-    let log = IngestLog::open(log_settings, metrics.log.clone())?;
+    let log = IngestLog::open(log_settings, metrics.log.clone())
+        .map_err(|error| data_folder::in_use(error, &shared.data_dir))?;
     let parts = intake::Parts {
         access: Arc::clone(&access),
         default_rules: Arc::clone(&default_rules),
@@ -327,7 +348,9 @@ async fn open_control(
     };
     let snapshot = access::load(&control, &secret, &moment).await?;
     if snapshot.is_closed() {
-        tracing::warn!("no ingest keys: batches are rejected; set UNJANK_INGEST_KEYS=key=app_id");
+        tracing::warn!(
+            "no ingest keys: batches are rejected. Create a key on the page Get started, or set UNJANK_INGEST_KEYS=key=app_id"
+        );
     }
     let access = Arc::new(Access::new(snapshot));
     let refresher = Refresher {
@@ -370,7 +393,8 @@ fn start_store(shared: &Shared, settings: &Serve, app: &App, tasks: &Tasks) -> a
     let clickhouse = app.clickhouse.clone();
     if let Some(url) = &shared.clickhouse_url {
         let target = external(shared, url);
-        tasks.spawn_finite("clickhouse", connect(clickhouse, target, tasks.shutdown()));
+        let connected = connect(clickhouse, target, app.log.clone(), tasks.shutdown());
+        tasks.spawn_finite("clickhouse", connected);
         return Ok(());
     }
     let engine = EngineSettings {
@@ -382,7 +406,8 @@ fn start_store(shared: &Shared, settings: &Serve, app: &App, tasks: &Tasks) -> a
         nice: settings.engine_nice,
         ..embedded(shared)?
     };
-    let engine = EmbeddedEngine::new(engine, clickhouse, app.metrics.engine_restarts.clone());
+    let restarts = app.metrics.engine_restarts.clone();
+    let engine = EmbeddedEngine::new(engine, clickhouse, app.log.clone(), restarts);
     tasks.spawn("engine", engine.run(tasks.shutdown()));
     Ok(())
 }
@@ -432,41 +457,4 @@ fn start_listeners(
     std::fs::write(data_dir.join("server.json"), serde_json::to_vec(&file)?)?;
     tracing::info!(listen = %file.listen, admin_listen = %file.admin_listen, "ready for batches");
     Ok(())
-}
-
-/// Opens the control database of the settings.
-pub(crate) async fn control_database(shared: &Shared, tasks: &Tasks) -> anyhow::Result<Control> {
-    let url = match &shared.database_url {
-        Some(url) => url.reveal().to_owned(),
-        None => {
-            make_data_dir(shared)?;
-            let path = shared.data_dir.join("control.sqlite");
-            format!("sqlite:{}", path.display())
-        }
-    };
-    Control::open(&url, tasks)
-        .await
-        .context("cannot open the control database")
-}
-
-/// Returns the secret of the installation: the setting, or a file in the data folder.
-fn instance_secret(shared: &Shared) -> anyhow::Result<InstanceSecret> {
-    match &shared.secret {
-        Some(secret) => Ok(InstanceSecret::from_text(secret.reveal())?),
-        None => {
-            make_data_dir(shared)?;
-            Ok(InstanceSecret::from_file(&shared.data_dir.join("secret"))?)
-        }
-    }
-}
-
-fn make_data_dir(shared: &Shared) -> anyhow::Result<()> {
-    let folder = &shared.data_dir;
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .recursive(true)
-        .create(folder)
-        .with_context(|| format!("cannot create the data folder {}", folder.display()))
 }

@@ -6,6 +6,7 @@ mod clickhouse;
 mod drain;
 mod durable_file;
 mod embedded;
+mod engine_watch;
 mod installs;
 mod last_backup;
 mod log;
@@ -32,7 +33,7 @@ pub use self::embedded::{
 pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall};
 pub use self::last_backup::LastBackup;
 pub use self::log::{HeldLog, IngestLog, LogError, LogHold, LogRecords, LogSettings};
-pub use self::migrations::migrate;
+pub use self::migrations::{migrate, migrate_used};
 pub use self::number::Number;
 pub use self::stacks::function_names::FunctionName;
 pub use self::stacks::stored_stacks::{Classes, NewClass, StackCounts, StackCursor, StoredStack};
@@ -40,11 +41,12 @@ pub use self::stacks::symbolicated_stacks::SymbolicatedStack;
 pub use self::stacks::texts::StoredText;
 pub use self::upkeep::books::{Book, Compared, Difference, Kept, PAGES, Page, Period};
 pub use self::upkeep::erase::{ErasureScope, Found, Mutation, Subject, tables_of_installs};
+pub use self::upkeep::expired_rows::RetentionPlan;
 pub use self::upkeep::rebuild::{
     Filled, LIFE, OnProgress, Part, Ready, Rebuilder, Rebuilt, Refused,
 };
 pub use self::upkeep::retention::{OF_STACKS, Retention};
-pub use self::upkeep::usage::{RetentionPlan, TableUse};
+pub use self::upkeep::usage::TableUse;
 
 pub(crate) use self::durable_file::DurableFiles;
 pub(crate) use self::log::disk::free_bytes;

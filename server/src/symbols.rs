@@ -9,6 +9,7 @@ mod assemblies;
 mod joining;
 mod lookups;
 mod parser;
+mod removal;
 mod store;
 mod symbolicator;
 mod unused_files;

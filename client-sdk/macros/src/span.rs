@@ -20,7 +20,7 @@ pub(crate) struct Function<'f> {
 pub(crate) enum Owner<'f> {
     /// The module: it is a free function.
     Module,
-    /// A type whose name is known here, because the `impl` block is.
+    /// The type of an `impl` block that the macro sees, so its name is known.
     Named(&'f str),
     /// A type that only the compiler knows, as `Self`.
     SelfType,

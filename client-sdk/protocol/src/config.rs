@@ -5,7 +5,7 @@
 //! clamps values to them.
 
 #[macro_use]
-mod settings;
+mod settings_macro;
 mod collection;
 mod sampling;
 

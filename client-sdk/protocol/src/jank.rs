@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::{frames, is_default, items, null_as_default};
+use crate::latest::latest;
+use crate::lenient::{frames, is_default, items, null_as_default, rate};
 use crate::signals::{is_whole, whole};
 use crate::{JankEnd, JankKind, Network, Text, Timestamp};
 
@@ -53,16 +54,20 @@ pub struct Jank<'a> {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub samples: Vec<JankSample<'a>>,
-    /// The last log lines and screens before the stall, oldest first; at most 64.
+    /// The last log lines and screens before the stall, oldest first; at most 64. Of more, the last 64 are kept.
     #[serde(
         borrow,
         default,
-        deserialize_with = "items",
+        deserialize_with = "latest",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub run_log: Vec<LogLine<'a>>,
     /// The sample rate: above 0, at most 1.
-    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[serde(
+        default = "whole",
+        deserialize_with = "rate",
+        skip_serializing_if = "is_whole"
+    )]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
@@ -109,7 +114,7 @@ pub struct LogLine<'a> {
     pub message: Text<'a>,
 }
 
-/// One frame of a stack.
+/// One frame of a stack. Every field may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Frame<'a> {
@@ -132,7 +137,7 @@ pub struct Frame<'a> {
         skip_serializing_if = "is_unknown"
     )]
     pub line: i64,
-    /// Whether the frame is native code called from a managed language.
+    /// Whether the frame is native code called from a managed language. Not stored: two stacks that differ only in this are two stacks.
     #[serde(
         default,
         deserialize_with = "null_as_default",

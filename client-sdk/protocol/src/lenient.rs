@@ -1,10 +1,12 @@
-//! Types that accept more than they write: maps stored as lists, scalars read as text, `null` read as a default.
+//! Types that accept more than they write: maps stored as lists, scalars read as text, `null` and empty lists and maps read as a default.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Error, Expected, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -18,6 +20,11 @@ where
     T: Default + Deserialize<'de>,
 {
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Reads a sample rate. Missing and `null`: every event was sent.
+pub(crate) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(1.0))
 }
 
 /// Values that say nothing are not written: they are what a missing field is read as.
@@ -60,9 +67,9 @@ pub(crate) fn parent<'de, D: Deserializer<'de>>(
     SpanId::deserialize(text.as_str().into_deserializer()).map(Some)
 }
 
-/// Reads a number of hertz. Systems report fractions, such as 59.94.
+/// Reads a number of hertz, or its text. Systems report fractions, such as 59.94.
 pub(crate) fn hertz<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
-    let hertz = Option::<f64>::deserialize(deserializer)?.unwrap_or_default();
+    let hertz = deserializer.deserialize_any(NumberVisitor)?;
     if !(0.0..=f64::from(u16::MAX)).contains(&hertz) {
         return Err(D::Error::custom(format!(
             "{hertz} is not a number of hertz from 0 to 65,535"
@@ -76,19 +83,96 @@ pub(crate) fn hertz<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D
     Ok(hertz.round() as u16)
 }
 
+/// A number or its text. `null` and the empty text: 0.
+struct NumberVisitor;
+
+impl Visitor<'_> for NumberVisitor {
+    type Value = f64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, or a text with a number")
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a float is what is asked for")]
+    fn visit_u64<E: Error>(self, number: u64) -> Result<f64, E> {
+        Ok(number as f64)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a float is what is asked for")]
+    fn visit_i64<E: Error>(self, number: i64) -> Result<f64, E> {
+        Ok(number as f64)
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<f64, E> {
+        Ok(number)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<f64, E> {
+        let digits = text.trim();
+        if digits.is_empty() {
+            return Ok(0.0);
+        }
+        digits
+            .parse()
+            .map_err(|_| E::custom(format!("`{text}` is not a number")))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<f64, E> {
+        Ok(0.0)
+    }
+}
+
 /// Reads a build number: a number, or the text of one, as systems of Apple have it.
 pub(crate) fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let Scalar(text) = Scalar::deserialize(deserializer)?;
-    let digits = text.strip_suffix(".0").unwrap_or(&text).trim();
+    let text = scalar(deserializer)?;
+    let digits = text.trim();
     if digits.is_empty() {
         return Ok(0);
     }
     let wrong = || D::Error::custom(format!("a build is a whole number, not `{text}`"));
-    digits.parse().map_err(|_| wrong())
+    whole_number(digits).ok_or_else(wrong)
+}
+
+/// Parses a whole number in any notation of the languages that clients are written in: `41250`, `41250.0`, `4.125e4`, `-0`.
+#[must_use]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked"
+)]
+pub fn whole_number(text: &str) -> Option<u64> {
+    /// From here on, floating-point numbers are not exact.
+    const LARGEST: f64 = 9_007_199_254_740_992.0;
+    let digits = text.trim_end_matches('0').strip_suffix('.');
+    if let Ok(number) = digits.unwrap_or(text).parse() {
+        return Some(number);
+    }
+    let number: f64 = text.parse().ok()?;
+    let is_whole = number.fract() == 0.0 && (0.0..=LARGEST).contains(&number);
+    is_whole.then_some(number as u64)
+}
+
+/// An empty list where a map is expected, as languages write it that have one type for both.
+fn no_items<'de, A: SeqAccess<'de>>(mut list: A, expected: &dyn Expected) -> Result<(), A::Error> {
+    match list.next_element::<IgnoredAny>()? {
+        None => Ok(()),
+        Some(_) => Err(A::Error::invalid_type(Unexpected::Seq, expected)),
+    }
+}
+
+/// An empty map where a list is expected.
+pub(crate) fn no_entries<'de, A: MapAccess<'de>>(
+    mut map: A,
+    expected: &dyn Expected,
+) -> Result<(), A::Error> {
+    match map.next_key::<IgnoredAny>()? {
+        None => Ok(()),
+        Some(_) => Err(A::Error::invalid_type(Unexpected::Map, expected)),
+    }
 }
 
 /// A list that never holds more than `MOST` + 1 items, however many are sent. Items after those are skipped and take no memory.
-/// The extra item shows that the list was longer. `null` is read as an empty list.
+/// The extra item shows that the list was longer. `null` and an empty map are read as an empty list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtMost<T, const MOST: usize>(pub Vec<T>);
 
@@ -123,6 +207,10 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for AtMostVisitor
         }
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(AtMost(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        no_entries(map, &self).map(|()| AtMost::default())
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
@@ -166,7 +254,8 @@ where
     Ok(entries)
 }
 
-/// Attributes: a map of strings on the wire, in the order sent. Numbers, booleans, lists and maps are read as text.
+/// Attributes: a map of strings on the wire, in the order sent. Numbers, booleans, lists and maps are read as text. An attribute that is
+/// `null` is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes<'a>(pub Vec<(Text<'a>, Text<'a>)>);
 
@@ -182,7 +271,7 @@ impl Serialize for Attributes<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Attributes<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(AttributesVisitor)
+        deserializer.deserialize_any(AttributesVisitor)
     }
 }
 
@@ -196,23 +285,35 @@ impl<'de> Visitor<'de> for AttributesVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Attributes<'de>, A::Error> {
-        let pairs = entries(map)?.into_iter();
-        Ok(Attributes(
-            pairs.map(|(key, Scalar(value))| (key, value)).collect(),
-        ))
+        let pairs = entries::<A, Text<'de>, Option<AttributeValue<'de>>>(map)?.into_iter();
+        let present = pairs.filter_map(|(key, value)| Some((key, value?.0)));
+        Ok(Attributes(present.collect()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Attributes<'de>, A::Error> {
+        no_items(list, &self).map(|()| Attributes::default())
     }
 }
 
-/// A string, or the text of a number or boolean.
-struct Scalar<'a>(Text<'a>);
+/// A string, or the text of a number, boolean, list or map.
+struct AttributeValue<'a>(Text<'a>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for AttributeValue<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ScalarVisitor).map(Self)
+        let visitor = ScalarVisitor { nested: true };
+        deserializer.deserialize_any(visitor).map(Self)
     }
 }
 
-struct ScalarVisitor;
+/// Reads a text. Numbers and booleans are read as text.
+pub(crate) fn scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Text<'de>, D::Error> {
+    deserializer.deserialize_any(ScalarVisitor { nested: false })
+}
+
+struct ScalarVisitor {
+    /// Whether lists and maps are read, too, as JSON.
+    nested: bool,
+}
 
 impl<'de> Visitor<'de> for ScalarVisitor {
     type Value = Text<'de>;
@@ -222,11 +323,17 @@ impl<'de> Visitor<'de> for ScalarVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Text<'de>, A::Error> {
+        if !self.nested {
+            return Err(A::Error::invalid_type(Unexpected::Seq, &self));
+        }
         let value = serde_json::Value::deserialize(SeqAccessDeserializer::new(list))?;
         Ok(Text::from(value.to_string()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text<'de>, A::Error> {
+        if !self.nested {
+            return Err(A::Error::invalid_type(Unexpected::Map, &self));
+        }
         let value = serde_json::Value::deserialize(MapAccessDeserializer::new(map))?;
         Ok(Text::from(value.to_string()))
     }
@@ -276,7 +383,7 @@ impl Serialize for Histogram {
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(HistogramVisitor)
+        deserializer.deserialize_any(HistogramVisitor)
     }
 }
 
@@ -290,6 +397,25 @@ impl<'de> Visitor<'de> for HistogramVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Histogram, A::Error> {
-        Ok(Histogram(entries(map)?))
+        let counts = entries(map)?.into_iter();
+        Ok(Histogram(
+            counts.map(|(Bound(bound), count)| (bound, count)).collect(),
+        ))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Histogram, A::Error> {
+        no_items(list, &self).map(|()| Histogram::default())
+    }
+}
+
+/// The lower bound of a bucket. It is the name of a member, so it is a text: `16`, or `16.0` from languages without whole numbers.
+struct Bound(u32);
+
+impl<'de> Deserialize<'de> for Bound {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Text::deserialize(deserializer)?;
+        let bound = whole_number(&text).and_then(|bound| u32::try_from(bound).ok());
+        let wrong = || D::Error::custom(format!("`{text}` is not a number of milliseconds"));
+        bound.map(Self).ok_or_else(wrong)
     }
 }

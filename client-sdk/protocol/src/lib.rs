@@ -16,6 +16,7 @@ pub mod config;
 mod glob;
 mod id;
 mod jank;
+mod latest;
 mod lenient;
 mod limits;
 mod module;
@@ -32,7 +33,7 @@ pub use batch::{Batch, Resource};
 pub use glob::Glob;
 pub use id::{SpanId, TraceId};
 pub use jank::{Frame, Jank, JankSample, JankStrategy, LogLine};
-pub use lenient::{AtMost, Attributes, Histogram, NotEmpty};
+pub use lenient::{AtMost, Attributes, Histogram, NotEmpty, whole_number};
 pub use limits::Limits;
 pub use module::Module;
 pub use names::{

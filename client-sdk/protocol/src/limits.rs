@@ -12,7 +12,7 @@ pub struct Limits {
     /// The maximum number of frames of a stack. Further outer frames are cut.
     pub frames: usize,
     /// The maximum number of attributes of an event. Further ones are cut. The same for events of a span, requests of a page load,
-    /// phases of a start, samples and log lines of a jank, and buckets of a histogram.
+    /// phases of a start, samples of a jank, and buckets of a histogram. Of the log lines of a jank, the last are kept.
     pub attributes: usize,
     /// The maximum number of bytes of a string. Longer ones are cut and end in `…`.
     pub string_bytes: usize,

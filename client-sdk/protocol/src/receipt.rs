@@ -23,7 +23,7 @@ pub struct Receipt<'a> {
     /// The number of accepted events that were truncated to fit the limits (a long string, a deep stack).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub truncated: u64,
-    /// Whether the batch was stored before. It is stored once.
+    /// Whether the batch was stored before. It is stored once. False if only a batch of its `split_from` was stored before.
     #[serde(default)]
     pub duplicate: bool,
     /// The `ETag` of the device's current configuration. If it differs from the device's own, fetch `GET /v1/config`.

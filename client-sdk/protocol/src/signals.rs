@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::{hertz, is_default, items, null_as_default, parent};
+use crate::lenient::{hertz, is_default, items, null_as_default, parent, rate};
 use crate::{
     AppStartKind, Attributes, Day, Histogram, LaunchKind, Network, PageOutcome, Signal, SpanId,
     SpanKind, SpanStatus, Text, Timestamp, TraceId,
@@ -97,7 +97,11 @@ pub struct Span<'a> {
     )]
     pub events: Vec<SpanEvent<'a>>,
     /// The sample rate: above 0, at most 1. Counts are weighted by its inverse.
-    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[serde(
+        default = "whole",
+        deserialize_with = "rate",
+        skip_serializing_if = "is_whole"
+    )]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
@@ -180,7 +184,11 @@ pub struct FrameWindow<'a> {
     #[serde(default, deserialize_with = "null_as_default")]
     pub frame_time_hist: Histogram,
     /// The sample rate: above 0, at most 1.
-    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[serde(
+        default = "whole",
+        deserialize_with = "rate",
+        skip_serializing_if = "is_whole"
+    )]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
@@ -253,7 +261,11 @@ pub struct PageLoad<'a> {
     )]
     pub requests: Vec<PageRequest<'a>>,
     /// The sample rate: above 0, at most 1.
-    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[serde(
+        default = "whole",
+        deserialize_with = "rate",
+        skip_serializing_if = "is_whole"
+    )]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
@@ -287,7 +299,7 @@ pub struct Metric<'a> {
     pub time: Timestamp,
     /// The value, or the mean of several values. Must be finite.
     pub value: f64,
-    /// The minimum of several values.
+    /// The minimum of several values, not above `max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
     /// The maximum of several values.
@@ -309,7 +321,11 @@ pub struct Metric<'a> {
     #[serde(borrow, default, deserialize_with = "null_as_default")]
     pub attributes: Attributes<'a>,
     /// The sample rate: above 0, at most 1.
-    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[serde(
+        default = "whole",
+        deserialize_with = "rate",
+        skip_serializing_if = "is_whole"
+    )]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
@@ -336,7 +352,11 @@ pub struct AppStart<'a> {
     #[serde(borrow, default, deserialize_with = "items")]
     pub phases: Vec<Phase<'a>>,
     /// The sample rate: above 0, at most 1.
-    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[serde(
+        default = "whole",
+        deserialize_with = "rate",
+        skip_serializing_if = "is_whole"
+    )]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }
@@ -380,7 +400,11 @@ pub struct Recomposition<'a> {
     #[serde(default)]
     pub network: Network,
     /// The sample rate: above 0, at most 1.
-    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    #[serde(
+        default = "whole",
+        deserialize_with = "rate",
+        skip_serializing_if = "is_whole"
+    )]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
     pub sample_rate: f64,
 }

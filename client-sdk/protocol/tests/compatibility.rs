@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use unjank_protocol::{
-    AppStartKind, Batch, JankKind, Network, Receipt, SpanKind, SpanStatus, Timestamp,
+    AppStartKind, Batch, FrameWindow, JankKind, Network, Receipt, Resource, SpanKind, SpanStatus,
+    Timestamp, whole_number,
 };
 
 const BATCH: &str = include_str!("golden/batch_v1.json");
@@ -178,13 +179,70 @@ fn a_batch_of_a_later_version_is_read_with_unknown_names_as_other() {
         .iter()
         .map(|(key, value)| (key.as_str(), value.as_str()))
         .collect();
-    assert_eq!(attributes, [("n", "3"), ("on", "true"), ("none", "")]);
+    assert_eq!(attributes, [("n", "3"), ("on", "true")]);
     assert_eq!(
         (batch.janks[0].kind, batch.janks[0].stack[0].line),
         (JankKind::Other, -2)
     );
     assert_eq!(batch.app_starts[0].kind, AppStartKind::Other);
     assert_eq!(batch.session_id, uuid::Uuid::nil());
+}
+
+#[test]
+fn what_dynamic_languages_write_is_read() {
+    let resource: Resource<'_> = serde_json::from_str(
+        r#"{"app_id":"com.example.shop","install_id":"5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11",
+            "os_version":34,"user_id":4711,"refresh_hz":"59.94","build":"4.12e4"}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        (resource.os_version.as_str(), resource.user_id.as_str()),
+        ("34", "4711")
+    );
+    assert_eq!((resource.refresh_hz, resource.build), (60, 41_200));
+    for wrong in [
+        r#""os_version":[34]"#,
+        r#""user_id":{}"#,
+        r#""refresh_hz":"fast""#,
+        r#""build":-1"#,
+        r#""build":1.5"#,
+    ] {
+        let json = format!(
+            r#"{{"app_id":"a","install_id":"5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11",{wrong}}}"#
+        );
+        assert!(
+            serde_json::from_str::<Resource<'_>>(&json).is_err(),
+            "{wrong}"
+        );
+    }
+    let window = |histogram: &str| {
+        let json = format!(
+            r#"{{"start":"2026-11-20T12:00:00Z","duration_ms":1,"frames_drawn":1,"sample_rate":null,"refresh_hz":"",
+                "frame_time_hist":{histogram}}}"#
+        );
+        serde_json::from_str::<FrameWindow<'_>>(&json).map(|window| {
+            assert!((window.sample_rate - 1.0).abs() < f64::EPSILON);
+            window.frame_time_hist.0
+        })
+    };
+    assert_eq!(window(r#"{"8.0":10,"16":2}"#).unwrap(), [(8, 10), (16, 2)]);
+    assert!(window("[]").unwrap().is_empty());
+    for wrong in [r#"{"8.5":1}"#, r#"{"-8":1}"#, r#"{"4294967296":1}"#, "[1]"] {
+        assert!(window(wrong).is_err(), "{wrong}");
+    }
+    for (number, expected) in [
+        ("18446744073709551615.0", Some(u64::MAX)),
+        ("41250.00", Some(41_250)),
+        ("4.125E4", Some(41_250)),
+        ("-0", Some(0)),
+        ("100", Some(100)),
+        ("0", Some(0)),
+        ("1e300", None),
+        ("inf", None),
+        ("", None),
+    ] {
+        assert_eq!(whole_number(number), expected, "{number}");
+    }
 }
 
 #[test]

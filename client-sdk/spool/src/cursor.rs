@@ -42,6 +42,8 @@ pub(crate) struct Cursor {
     /// The last sequence number seen, readable or not. The next one has to be greater.
     last_seq: Seq,
     damaged_since: Option<u64>,
+    /// The end of the last record with a wrong checksum, or 0 if there was none.
+    broken_until: u64,
     foreign_version: Option<u32>,
 }
 
@@ -65,6 +67,7 @@ impl Cursor {
             offset: 0,
             last_seq: floor,
             damaged_since: None,
+            broken_until: 0,
             foreign_version: None,
         }
     }
@@ -75,6 +78,11 @@ impl Cursor {
 
     pub(crate) fn last_seq(&self) -> Seq {
         self.last_seq
+    }
+
+    /// Returns the end of the last record that has its full length but a wrong checksum, or 0 if there was none.
+    pub(crate) fn broken_until(&self) -> u64 {
+        self.broken_until
     }
 
     /// Returns the format version in the header, if the header is complete and of another version.
@@ -140,6 +148,7 @@ impl Cursor {
                 Found::Broken(header) => {
                     self.damaged_since.get_or_insert(here);
                     self.last_seq = header.seq;
+                    self.broken_until = here.saturating_add(header.framed());
                     at.saturating_add(RECORD_HEADER)
                         .saturating_add(header.length as usize)
                 }

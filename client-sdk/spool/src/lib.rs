@@ -55,7 +55,7 @@
 //! # Recovery after a crash
 //! | found at open | response |
 //! |---|---|
-//! | bytes after the last record of the last segment (a torn write, a zero-filled tail) | truncated, durably; [`Recovery::torn_bytes`] |
+//! | bytes after the last record of the last segment (a torn write, a zero-filled tail) | truncated, durably; [`Recovery::torn_bytes`], and [`Recovery::torn_has_whole_record`] if a record there has its full length |
 //! | damage before a readable record, or in an older segment | skipped, stays on disk; [`Recovery::damaged`] |
 //! | a last segment without records and without a complete header (a crash during its creation) | header rewritten |
 //! | a destroyed segment header before readable records | reported as damage; records are read |

@@ -26,6 +26,9 @@ pub struct Recovery {
     pub next_seq: Seq,
     /// Bytes truncated from the end of the last segment: a write that was interrupted by a crash and never synced.
     pub torn_bytes: u64,
+    /// Whether these bytes contain a record of its full length whose checksum is wrong. Only a power cut leaves one, of a write that was
+    /// never synced. Otherwise a synced record was damaged.
+    pub torn_has_whole_record: bool,
     /// Unreadable parts. They stay on disk until their segment is trimmed, so every open reports them.
     pub damaged: Vec<Damage>,
 }
@@ -74,6 +77,8 @@ struct Found {
     /// The last number used, readable or not.
     last_used: Seq,
     damage: Vec<Damage>,
+    /// See [`Cursor::broken_until`].
+    broken_until: u64,
 }
 
 /// Reads the whole folder. `trimmed` comes from the hint.
@@ -173,13 +178,14 @@ fn scan(
         }
         damage.append(&mut block.damage);
     }
-    let last_used = cursor.last_seq();
+    let (last_used, broken_until) = (cursor.last_seq(), cursor.broken_until());
     Ok(Found {
         name,
         floor,
         extent,
         last_used,
         damage,
+        broken_until,
     })
 }
 
@@ -231,6 +237,7 @@ fn reopen(
         .pop_if(|last| last.offset.saturating_add(last.bytes) >= whole);
     if let Some(torn) = torn {
         recovery.torn_bytes = torn.bytes;
+        recovery.torn_has_whole_record = torn.offset < found.broken_until;
         found.extent.bytes = torn.offset;
         file.cut(torn.offset)?;
     }

@@ -11,6 +11,7 @@ pub(super) mod pending;
 pub(super) mod problem;
 pub(super) mod remote;
 pub(super) mod requests;
+pub(super) mod retry;
 pub(super) mod spill;
 pub(super) mod transport;
 pub(super) mod uplink;

@@ -180,16 +180,22 @@ const WAITING: &str = concat!(
 const ENFORCED: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM erasures WHERE state = 'done' AND finished_at >= $1 ORDER BY project, id"
+    " FROM erasures WHERE state = 'done' AND finished_at >= $1 AND (kind = 'project' OR subject <> '') ORDER BY project, id"
 );
-const BEGIN: &str = "UPDATE erasures SET state = 'running', pass = $2 WHERE id = $1";
-const SAVE: &str = "UPDATE erasures SET receipt = $2, work = $3 WHERE id = $1";
+const BEGIN: &str = concat!(
+    "UPDATE erasures SET state = 'running', pass = $2 WHERE id = $1 AND state <> 'done' RETURNING ",
+    columns!()
+);
+const SAVE: &str = "UPDATE erasures SET receipt = $3, work = $4 WHERE id = $1 AND pass = $2";
 const FINISH: &str = "
     UPDATE erasures
-    SET state = 'done', finished_at = $2, receipt = $3, work = '{}', pass = NULL
-    WHERE id = $1";
-const REOPEN: &str =
-    "UPDATE erasures SET state = 'waiting', work = $2 WHERE id = $1 AND state = 'done'";
+    SET state = 'done', finished_at = $3, receipt = $4, work = '{}', pass = NULL
+    WHERE id = $1 AND pass = $2";
+/// The subject may have been forgotten in the meantime. Without it, the erasure would match all events without a user.
+const REOPEN: &str = "
+    UPDATE erasures
+    SET state = 'waiting', work = $2
+    WHERE id = $1 AND state = 'done' AND (kind = 'project' OR subject <> '')";
 const FORGET: &str = "
     UPDATE erasures
     SET subject = ''
@@ -295,8 +301,9 @@ impl Control {
             .await
     }
 
-    /// Returns the pass that is due: one that is running, or a new one of erasures requested before `before`. Excludes
-    /// projects in `resting`. The erasure of a whole project is a pass of its own.
+    /// Begins the pass that is due: one that another run left unfinished, or a new one of erasures requested before `before`.
+    /// Excludes projects in `resting`. The erasure of a whole project is a pass of its own. Each run of a pass gets an id of its own:
+    /// from then on, an earlier run of the same erasures can save nothing.
     pub async fn next_pass(
         &self,
         before: UnixTime,
@@ -307,7 +314,8 @@ impl Control {
         let is_due = |one: &&Erasure| !resting.contains(&one.project);
         if let Some(first) = running.iter().find(is_due) {
             let pass = first.pass;
-            return Ok(running.into_iter().filter(|one| one.pass == pass).collect());
+            let unfinished = running.into_iter().filter(|one| one.pass == pass);
+            return self.begin_pass(unfinished.collect(), at).await;
         }
         // A project has only one pass at a time.
         let is_new = |one: &Erasure| !running.iter().any(|other| other.project == one.project);
@@ -324,52 +332,70 @@ impl Control {
             ErasureKind::Project => one.id == first.id,
             _ => one.project == first.project,
         });
+        self.begin_pass(together.take(PASS).collect(), at).await
+    }
+
+    /// Returns the erasures as they are when the pass begins, except those that another run has finished in the meantime.
+    async fn begin_pass(
+        &self,
+        erasures: Vec<Erasure>,
+        at: UnixTime,
+    ) -> Result<Vec<Erasure>, ControlError> {
         let (mut pass, id) = (Vec::new(), new_id(at));
         let mut statements = self.begin().await?;
-        for one in together.take(PASS) {
-            statements.execute(BEGIN, values![one.id, id]).await?;
-            pass.push(Erasure {
-                state: ErasureState::Running,
-                pass: Some(id),
-                ..one
-            });
+        for one in erasures {
+            let begun = statements.rows(BEGIN, values![one.id, id]).await?;
+            for row in &begun {
+                pass.push(Erasure::read(row)?);
+            }
         }
         statements.commit(Notice::Silent).await?;
         Ok(pass)
     }
 
-    /// Saves the progress of a pass.
-    pub async fn save_pass(&self, pass: &[Erasure]) -> Result<(), ControlError> {
+    /// Saves the progress of a pass. Returns false, and saves nothing, if another run of it has begun.
+    pub async fn save_pass(&self, pass: &[Erasure]) -> Result<bool, ControlError> {
         let mut statements = self.begin().await?;
         for one in pass {
-            let values = values![one.id, to_json(&one.receipt), to_json(&one.work)];
-            statements.execute(SAVE, values).await?;
+            let (receipt, work) = (to_json(&one.receipt), to_json(&one.work));
+            let values = values![one.id, one.pass.unwrap_or_default(), receipt, work];
+            if statements.execute(SAVE, values).await? == 0 {
+                return Ok(false);
+            }
         }
-        statements.commit(Notice::Silent).await
+        statements.commit(Notice::Silent).await?;
+        Ok(true)
     }
 
-    /// Finishes a pass. If it erases a whole project, deletes the project.
-    pub async fn finish_pass(&self, pass: &[Erasure], at: UnixTime) -> Result<(), ControlError> {
+    /// Finishes a pass. If it erases a whole project, deletes the project. Returns false if another run of the pass has begun: that
+    /// run finishes it.
+    pub async fn finish_pass(&self, pass: &[Erasure], at: UnixTime) -> Result<bool, ControlError> {
         for one in pass {
-            self.finish(one, at).await?;
+            if !self.finish(one, at).await? {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
-    async fn finish(&self, one: &Erasure, at: UnixTime) -> Result<(), ControlError> {
+    async fn finish(&self, one: &Erasure, at: UnixTime) -> Result<bool, ControlError> {
         let actor = Actor::system("erasure");
         let mut change = Change::begin(self, &actor, at).await?;
+        let pass = one.pass.unwrap_or_default();
+        let values = values![one.id, pass, at, to_json(&one.receipt)];
+        if change.execute(FINISH, values).await? == 0 {
+            return Ok(false);
+        }
         let is_project = one.kind == ErasureKind::Project;
         for sql in FORGET_PROJECT.iter().filter(|_| is_project) {
             change.execute(sql, values![one.project.as_str()]).await?;
         }
-        let values = values![one.id, at, to_json(&one.receipt)];
-        change.execute(FINISH, values).await?;
         let rows: u64 = one.receipt.rows.values().sum();
         let detail = json!({"rows": rows, "rebuilt_hours": one.receipt.rebuilt_hours});
         change
             .commit(entry(Action::ErasureFinished, one, detail))
-            .await
+            .await?;
+        Ok(true)
     }
 
     /// Returns the erasures that a server carries out now.

@@ -91,17 +91,28 @@ const DECIDE: &str = concat!(
 );
 /// All groups that have a decision or a comment.
 const GROUPS: &str = "
-    SELECT group_id FROM handled_groups WHERE project = $1
-    UNION SELECT group_id FROM group_comments WHERE project = $1
+    SELECT group_id, MAX(handled_at) AS latest
+    FROM (
+        SELECT group_id, changed_at AS handled_at FROM handled_groups WHERE project = $1
+        UNION ALL
+        SELECT group_id, created_at AS handled_at FROM group_comments WHERE project = $1
+    ) AS handled
+    GROUP BY group_id
     ORDER BY group_id";
+/// A later decision is about the group as it is now, which may have got its stacks back.
 const MOVE: &str = "
     UPDATE handled_groups SET group_id = $3
     WHERE project = $1
       AND group_id = $2
+      AND changed_at <= $4
       AND NOT EXISTS (SELECT 1 FROM handled_groups AS other WHERE other.project = $1 AND other.group_id = $3)";
-const FORGET: &str = "DELETE FROM handled_groups WHERE project = $1 AND group_id = $2";
-const MOVE_COMMENTS: &str =
-    "UPDATE group_comments SET group_id = $3 WHERE project = $1 AND group_id = $2";
+const FORGET: &str =
+    "DELETE FROM handled_groups WHERE project = $1 AND group_id = $2 AND changed_at <= $3";
+const MOVE_COMMENTS: &str = "
+    UPDATE group_comments SET group_id = $3
+    WHERE project = $1
+      AND group_id = $2
+      AND created_at <= $4";
 
 impl Control {
     /// Returns the resolved and ignored groups of a project.
@@ -189,25 +200,32 @@ impl Control {
         Ok(saved)
     }
 
-    /// Returns the groups that have a decision or a comment.
-    pub async fn groups_with_handling(&self, project: &str) -> Result<Vec<u64>, ControlError> {
-        let read = |row: &Row| Ok(row.get::<String>("group_id")?.parse().unwrap_or_default());
+    /// Returns the groups that have a decision or a comment, each with the time of the latest one.
+    pub async fn groups_with_handling(
+        &self,
+        project: &str,
+    ) -> Result<Vec<(u64, UnixTime)>, ControlError> {
+        let read = |row: &Row| {
+            let group: String = row.get("group_id")?;
+            let latest: UnixTime = row.get("latest")?;
+            Ok((group.parse::<u64>().unwrap_or_default(), latest))
+        };
         self.records(GROUPS, values![project], read).await
     }
 
     /// Moves the decision about a group and its comments to the group that its stacks belong to now. If the other group has a decision of its
-    /// own, that decision counts.
+    /// own, that decision counts. What is later than `latest`, which was known before the stacks were looked up, stays.
     pub async fn move_group_handling(
         &self,
         project: &str,
-        from: u64,
+        (from, latest): (u64, UnixTime),
         to: u64,
     ) -> Result<(), ControlError> {
         let mut statements = self.begin().await?;
-        let groups = || values![project, from.to_string(), to.to_string()];
+        let groups = || values![project, from.to_string(), to.to_string(), latest];
         statements.execute(MOVE, groups()).await?;
         statements
-            .execute(FORGET, values![project, from.to_string()])
+            .execute(FORGET, values![project, from.to_string(), latest])
             .await?;
         statements.execute(MOVE_COMMENTS, groups()).await?;
         statements.commit(Notice::Silent).await

@@ -125,16 +125,24 @@ const RECORD_CHANNEL: &str = "
     INSERT INTO incident_channels (incident, channel)
     VALUES ($1, $2)
     ON CONFLICT DO NOTHING";
-const STILL_FIRING: &str = concat!(
+/// An end is left out if a later incident has the same labels: for an Alertmanager, both are the same alert.
+const TO_REPEAT: &str = concat!(
     "
     SELECT ",
     incident_columns!(),
     "
     FROM incidents
-    WHERE state = 'firing'
-      AND told = 'firing'
+    WHERE told = state
       AND id IN (SELECT incident FROM incident_channels WHERE channel = $1)
-    ORDER BY id
+      AND (state = 'firing' OR (resolved_at > $2 AND NOT EXISTS (
+        SELECT 1
+        FROM incidents AS later
+        WHERE later.project = incidents.project
+          AND later.rule = incidents.rule
+          AND later.labels = incidents.labels
+          AND later.started_at > incidents.started_at
+      )))
+    ORDER BY state, id
     LIMIT 1000"
 );
 
@@ -195,12 +203,13 @@ impl Control {
         })
     }
 
-    /// Returns the firing incidents that were announced to a channel.
-    pub async fn firing_incidents_sent_to(
+    /// Returns the incidents that were announced to a channel and are firing, or ended after `since`.
+    pub async fn incidents_to_repeat(
         &self,
         channel: Uuid,
+        since: UnixTime,
     ) -> Result<Vec<IncidentSnapshot>, ControlError> {
-        self.records(STILL_FIRING, values![channel], IncidentSnapshot::read)
+        self.records(TO_REPEAT, values![channel, since], IncidentSnapshot::read)
             .await
     }
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Control;
 use super::assignees::{Assignee, assignee_columns, may_see};
-use super::backend::{Notice, Row, values};
+use super::backend::{Notice, Row, Statements, values};
 use super::change::Change;
 use super::channels::Severity;
 use super::checks;
@@ -151,6 +151,8 @@ pub struct Evaluated {
     pub at: UnixTime,
     pub outcome: &'static str,
     pub error: Option<String>,
+    /// Groups that have another key now, in the order of their moves. All other changes name the new keys.
+    pub moved: Vec<GroupMove>,
     /// The new states of groups that are not ok.
     pub states: Vec<AlertState>,
     /// Groups that are ok again.
@@ -171,6 +173,7 @@ impl Evaluated {
             at,
             outcome: "failed",
             error: None,
+            moved: Vec::new(),
             states: Vec::new(),
             ok: Vec::new(),
             opened: Vec::new(),
@@ -266,23 +269,6 @@ const MOVE_MUTES: &str = "UPDATE mutes SET group_key = $3 WHERE rule = $1 AND gr
 const LABELS: &str = "SELECT labels FROM incidents WHERE id = $1";
 
 impl Control {
-    /// Gives a group of a rule another key, together with its open incident and its mutes.
-    pub async fn move_alert_group(&self, moved: GroupMove) -> Result<(), ControlError> {
-        let mut statements = self.begin().await?;
-        let keys = || values![moved.rule, moved.from.as_str(), moved.to.as_str()];
-        statements.execute(MOVE_STATE, keys()).await?;
-        statements.execute(MOVE_MUTES, keys()).await?;
-        if let Some(incident) = moved.incident
-            && let Some(row) = statements.rows(LABELS, values![incident]).await?.first()
-        {
-            let mut labels: BTreeMap<String, String> = row.json("labels")?;
-            labels.extend(moved.group);
-            let values = values![incident, moved.to.as_str(), json!(labels).to_string()];
-            statements.execute(MOVE_INCIDENT, values).await?;
-        }
-        statements.commit(Notice::Silent).await
-    }
-
     /// Returns the states of the groups that are not ok.
     pub async fn alert_states(&self, rule: Uuid) -> Result<Vec<AlertState>, ControlError> {
         self.records(STATES, values![rule], AlertState::read).await
@@ -308,6 +294,9 @@ impl Control {
         ];
         if statements.execute(NOTE, note).await? == 0 {
             return Ok(false);
+        }
+        for moved in done.moved {
+            move_group(&mut *statements, moved).await?;
         }
         for group in done.ok {
             statements.execute(SET_OK, values![rule, group]).await?;
@@ -405,6 +394,22 @@ impl Control {
         const FIRING: &str = "SELECT count(*) AS firing FROM incidents WHERE state = 'firing'";
         self.row(FIRING, values![]).await?.get("firing")
     }
+}
+
+/// Gives a group of a rule another key, together with its open incident and its mutes.
+async fn move_group(statements: &mut dyn Statements, moved: GroupMove) -> Result<(), ControlError> {
+    let keys = || values![moved.rule, moved.from.as_str(), moved.to.as_str()];
+    statements.execute(MOVE_STATE, keys()).await?;
+    statements.execute(MOVE_MUTES, keys()).await?;
+    if let Some(incident) = moved.incident
+        && let Some(row) = statements.rows(LABELS, values![incident]).await?.first()
+    {
+        let mut labels: BTreeMap<String, String> = row.json("labels")?;
+        labels.extend(moved.group);
+        let values = values![incident, moved.to.as_str(), json!(labels).to_string()];
+        statements.execute(MOVE_INCIDENT, values).await?;
+    }
+    Ok(())
 }
 
 fn opening(incident: Incident) -> super::backend::Values {

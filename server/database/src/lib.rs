@@ -53,6 +53,7 @@ mod storage;
 mod symbol_aliases;
 mod symbol_builds;
 mod symbol_files;
+mod symbol_removals;
 mod text_enum;
 mod trace_links;
 mod users;
@@ -100,6 +101,7 @@ pub use self::signal_quotas::SignalQuotas;
 pub use self::storage::{KeepDays, Storage};
 pub use self::symbol_builds::{SharedSymbols, UsableBuild};
 pub use self::symbol_files::{Build, NewSymbolFile, SymbolFile, SymbolFileFilter, SymbolUsage};
+pub use self::symbol_removals::UnusedContent;
 pub use self::users::{NewUser, TokensOfUser, User};
 
 use tokio::sync::watch;

@@ -142,6 +142,12 @@ const CLAIM: &str = concat!(
     RETURNING ",
     columns!()
 );
+const IS_CLAIMED: &str = "
+    SELECT id
+    FROM notifications
+    WHERE id = $1
+      AND attempts = $2
+      AND state = 'sending'";
 /// Only for the current claim, because an expired one may belong to another server by now.
 const SETTLE: &str = "
     UPDATE notifications
@@ -207,6 +213,12 @@ impl Control {
         let claimed: Result<Vec<_>, _> = rows.iter().map(Notification::read).collect();
         statements.commit(Notice::Silent).await?;
         claimed
+    }
+
+    /// Whether no other server has claimed a message since, or saved its outcome.
+    pub async fn is_claimed(&self, claimed: &Notification) -> Result<bool, ControlError> {
+        let values = values![claimed.id, claimed.attempts];
+        Ok(!self.rows(IS_CLAIMED, values).await?.is_empty())
     }
 
     /// Saves the outcome of a claimed message. Returns `false` if the claim was no longer valid.

@@ -1,9 +1,12 @@
 //! The control database in a SQLite file: the default, for a single server.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use sqlx::Connection as _;
 use sqlx::sqlite::{
     Sqlite, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
     SqliteSynchronous,
@@ -49,7 +52,8 @@ impl SqliteBackend {
             .journal_mode(SqliteJournalMode::Wal)
             // A revoked key must stay revoked after a power cut. Changes are rare, so the cost does not matter.
             .synchronous(SqliteSynchronous::Full);
-        let writer = open_writer(&options).await?;
+        let opened = Arc::new(AtomicU64::new(0));
+        let writer = open_writer(&options, &opened).await?;
         migrate(&writer).await?;
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
@@ -59,13 +63,13 @@ impl SqliteBackend {
         let changes = watch::Sender::new(0);
         let shutdown = tasks.shutdown().child_token();
         // Read before the handle is returned, so that every later write is noticed.
-        let seen = version(&writer).await?;
+        let seen = version(&writer, &opened).await?;
         let (pool, ticks, ended) = (writer.clone(), changes.clone(), shutdown.clone());
         // The task ends with the handle.
         tasks.spawn_finite("control-look-out", async move {
             tokio::select! {
                 () = ended.cancelled() => {}
-                () = look_out(&pool, &ticks, seen) => {}
+                () = look_out(&pool, &opened, &ticks, seen) => {}
             }
         });
         Ok(Self {
@@ -77,15 +81,31 @@ impl SqliteBackend {
     }
 }
 
-/// Opens the writer. The first connection converts a new file to WAL mode; SQLite does not let a second process wait
-/// for that, so it retries.
-async fn open_writer(options: &SqliteConnectOptions) -> Result<SqlitePool, sqlx::Error> {
+/// Opens the writer, and counts each connection that it opens. The first connection converts a new file to WAL mode;
+/// SQLite does not let a second process wait for that, so it retries.
+///
+/// SQLite ends a transaction by itself if, for example, the disk is full. The driver's own rollback fails then, and it
+/// takes the connection for one that is still in a transaction, forever. Such a connection is replaced.
+async fn open_writer(
+    options: &SqliteConnectOptions,
+    opened: &Arc<AtomicU64>,
+) -> Result<SqlitePool, sqlx::Error> {
+    let opened = Arc::clone(opened);
     let pool = SqlitePoolOptions::new()
         .max_connections(1)
-        // `data_version` is relative to a connection, so this one must never be replaced.
         .max_lifetime(None)
         .idle_timeout(None)
-        .acquire_timeout(ACQUIRE_TIMEOUT);
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        // The pool has pinged the connection before this, so that a rollback that was still waiting is done.
+        .test_before_acquire(true)
+        .before_acquire(|connection, _| {
+            let usable = !connection.is_in_transaction();
+            Box::pin(async move { Ok(usable) })
+        })
+        .after_connect(move |_, _| {
+            opened.fetch_add(1, Ordering::Relaxed);
+            Box::pin(async { Ok(()) })
+        });
     for _ in 0..OPENING_ATTEMPTS {
         match pool.clone().connect_with(options.clone()).await {
             Err(sqlx::Error::Database(_)) => sleep(OPENING_PAUSE).await,
@@ -97,10 +117,15 @@ async fn open_writer(options: &SqliteConnectOptions) -> Result<SqlitePool, sqlx:
 
 /// Ticks when another process, such as a command run alongside the server, writes to the file. SQLite sends no notices,
 /// but `data_version` shows each connection whether another has committed, at the cost of a read of shared memory.
-async fn look_out(writer: &SqlitePool, changes: &watch::Sender<u64>, mut seen: i64) {
+async fn look_out(
+    writer: &SqlitePool,
+    opened: &AtomicU64,
+    changes: &watch::Sender<u64>,
+    mut seen: (u64, i64),
+) {
     loop {
         sleep(LOOK_OUT_EVERY).await;
-        match version(writer).await {
+        match version(writer, opened).await {
             Ok(now) if now == seen => {}
             Ok(now) => {
                 seen = now;
@@ -114,11 +139,16 @@ async fn look_out(writer: &SqlitePool, changes: &watch::Sender<u64>, mut seen: i
     }
 }
 
-/// Returns a version that changes when another connection commits.
-async fn version(writer: &SqlitePool) -> Result<i64, sqlx::Error> {
-    sqlx::query_scalar("PRAGMA data_version")
-        .fetch_one(writer)
-        .await
+/// Returns a version that changes when another connection commits. `data_version` is relative to a connection, so the
+/// number of the connection is part of it: what was written while one replaced another is noticed too.
+async fn version(writer: &SqlitePool, opened: &AtomicU64) -> Result<(u64, i64), sqlx::Error> {
+    let mut connection = writer.acquire().await?;
+    // There is only one connection, and it is in use, so this is its number.
+    let number = opened.load(Ordering::Relaxed);
+    let version = sqlx::query_scalar("PRAGMA data_version")
+        .fetch_one(&mut *connection)
+        .await?;
+    Ok((number, version))
 }
 
 /// Creates the file if needed, and makes it private. SQLite gives its two companion files the same mode. An existing

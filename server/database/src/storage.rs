@@ -67,8 +67,13 @@ const SET: &str = "
     SET retention = $2, disk_bytes = $3
     WHERE id = $1
       AND (disk_bytes = $4 OR (disk_bytes IS NULL AND $4 IS NULL))";
-const SET_OVER: &str =
-    "UPDATE projects SET is_over_disk_quota = $2 WHERE id = $1 AND is_over_disk_quota <> $2";
+/// A no-op if the quota has changed since it was read.
+const SET_OVER: &str = "
+    UPDATE projects
+    SET is_over_disk_quota = $2
+    WHERE id = $1
+      AND is_over_disk_quota <> $2
+      AND (disk_bytes = $3 OR (disk_bytes IS NULL AND $3 IS NULL))";
 
 impl Control {
     pub async fn storage(&self, project: &str) -> Result<Storage, ControlError> {
@@ -119,16 +124,17 @@ impl Control {
             .await
     }
 
-    /// Records whether a project's rows exceed its disk quota. Returns whether that changed.
+    /// Records whether a project's rows exceed the disk quota in `storage`. Returns whether that changed. Another quota that was set in the
+    /// meantime is left alone.
     pub async fn set_over_disk_quota(
         &self,
-        project: &str,
+        storage: &Storage,
         is_over: bool,
     ) -> Result<bool, ControlError> {
         let mut statements = self.begin().await?;
-        let changed = statements
-            .execute(SET_OVER, values![project, is_over])
-            .await?;
+        let most = checks::quota(storage.disk_bytes)?;
+        let values = values![storage.project.as_str(), is_over, most];
+        let changed = statements.execute(SET_OVER, values).await?;
         let notice = match changed {
             0 => Notice::Silent,
             _ => Notice::Tick,

@@ -123,20 +123,6 @@ const RENEW_NEEDY: &str = "
     UPDATE symbol_files SET revision = $3 WHERE project = $1 AND id IN (
         SELECT file FROM symbol_builds WHERE project = $1
             AND needs IN (SELECT symbol_id FROM symbol_builds WHERE project = $1 AND file = $2))";
-/// For each build of this file, the best of the other files gets the new revision, so that stored stacks are repaired with it.
-const SUCCEED: &str = "
-    UPDATE symbol_files SET revision = $3 WHERE id IN (
-        SELECT id FROM (
-            SELECT f.id, ROW_NUMBER() OVER (PARTITION BY b.symbol_id ORDER BY o.has_lines DESC, f.revision DESC) AS place
-            FROM symbol_builds b
-            JOIN symbol_builds o ON o.project = b.project AND o.symbol_id = b.symbol_id AND o.file <> b.file
-            JOIN symbol_files f ON f.id = o.file
-            WHERE b.project = $1 AND b.file = $2 AND o.has_functions) AS others
-        WHERE place = 1)";
-const REMOVE_BUILDS: &str = "DELETE FROM symbol_builds WHERE project = $1 AND file = $2";
-const REMOVE: &str = "
-    DELETE FROM symbol_files WHERE project = $1 AND id = $2 RETURNING checksum, content, name";
-const CONTENT_IN_USE: &str = "SELECT id FROM symbol_files WHERE project = $1 AND content = $2";
 const USAGE: &str = "
     SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS bytes,
         (SELECT COUNT(*) FROM symbol_builds WHERE project = $1) AS builds
@@ -144,18 +130,9 @@ const USAGE: &str = "
 const TOUCH: &str = "
     UPDATE symbol_files SET last_used_at = $3
     WHERE project = $1 AND id = $2 AND COALESCE(last_used_at, 0) < $3";
-
+const UPLOADED: &str = "
+    UPDATE symbol_files SET uploaded_at = $3, uploaded_by = $4 WHERE project = $1 AND id = $2";
 const NEEDED: &str = "UPDATE symbol_files SET needed_at = $3 WHERE project = $1 AND id = $2";
-const UNUSED: &str = "
-    SELECT id, project FROM symbol_files
-    WHERE uploaded_at < $1 AND COALESCE(last_used_at, 0) < $1 AND COALESCE(needed_at, 0) < $1
-        AND NOT EXISTS (
-            SELECT 1
-            FROM symbol_builds b
-            JOIN symbol_builds o ON o.project = b.project AND o.needs = b.symbol_id AND o.file <> b.file
-            JOIN symbol_files f ON f.id = o.file
-            WHERE b.file = symbol_files.id AND (f.uploaded_at >= $1 OR f.last_used_at >= $1))
-    ORDER BY id LIMIT $2";
 const IDS_OF: &str = "
     SELECT DISTINCT symbol_id FROM symbol_builds WHERE project = $1 AND file = $2 ORDER BY 1 LIMIT $3";
 
@@ -204,13 +181,17 @@ pub(super) fn signed(number: u64) -> i64 {
 impl Control {
     /// Adds a file. If the project has a file with this content, returns that file. [`ControlError::NotFound`]: there is no such project, or it
     /// is being erased.
+    ///
+    /// `is_stored` looks for the content while no other server can delete it, and should take no longer than a few seconds. If there is no
+    /// content, nothing is added, and the result is `None`.
     pub async fn add_symbol_file(
         &self,
         project: &str,
         new: NewSymbolFile,
         actor: &Actor,
         at: UnixTime,
-    ) -> Result<SymbolFile, ControlError> {
+        is_stored: impl Future<Output = bool>,
+    ) -> Result<Option<SymbolFile>, ControlError> {
         let mut change = Change::begin(self, actor, at).await?;
         let row = change.row(NEXT_REVISION, values![project]).await?;
         let revision: i64 = row.ok_or(ControlError::NotFound)?.get("symbols_revision")?;
@@ -220,6 +201,9 @@ impl Control {
             .is_some()
         {
             return Err(ControlError::NotFound);
+        }
+        if !is_stored.await {
+            return Ok(None);
         }
         let id = new_id(at);
         let values = values![
@@ -235,26 +219,9 @@ impl Control {
         ];
         if change.execute(INSERT, values).await? == 0 {
             drop(change);
-            return self.symbol_file(project, &new.checksum).await;
+            return self.symbol_file(project, &new.checksum).await.map(Some);
         }
-        for found in &new.found {
-            for (place, symbol_id) in found.ids.iter().enumerate() {
-                let values = values![
-                    id,
-                    project,
-                    symbol_id.as_str(),
-                    place == 0,
-                    i64::from(found.index),
-                    found.format.as_str(),
-                    found.arch.as_str(),
-                    found.name.as_str(),
-                    found.contents.functions,
-                    found.contents.lines,
-                    found.needs.as_deref().unwrap_or_default(),
-                ];
-                change.execute(INSERT_BUILD, values).await?;
-            }
-        }
+        insert_builds(&mut change, (project, id), &new.found).await?;
         let renewed = values![project, id, revision];
         change.execute(RENEW_NEEDY, renewed).await?;
         let ids: Vec<&str> = (new.found.iter())
@@ -279,7 +246,7 @@ impl Control {
                 detail,
             })
             .await?;
-        self.symbol_file(project, &new.checksum).await
+        self.symbol_file(project, &new.checksum).await.map(Some)
     }
 
     /// Returns the file with a SHA-1.
@@ -326,39 +293,6 @@ impl Control {
         Ok(file)
     }
 
-    /// Removes a file. Returns its content, unless another file of the project has the same. The project gets a new revision, so that the
-    /// file is no longer used.
-    pub async fn remove_symbol_file(
-        &self,
-        project: &str,
-        id: Uuid,
-        actor: &Actor,
-        at: UnixTime,
-    ) -> Result<Option<String>, ControlError> {
-        let mut change = Change::begin(self, actor, at).await?;
-        let row = change.row(NEXT_REVISION, values![project]).await?;
-        let revision: i64 = row.ok_or(ControlError::NotFound)?.get("symbols_revision")?;
-        change
-            .execute(SUCCEED, values![project, id, revision])
-            .await?;
-        change.execute(REMOVE_BUILDS, values![project, id]).await?;
-        let removed = change.row(REMOVE, values![project, id]).await?;
-        let removed = removed.ok_or(ControlError::NotFound)?;
-        let content: String = removed.get("content")?;
-        let name: String = removed.get("name")?;
-        let others = change.rows(CONTENT_IN_USE, values![project, content.as_str()]);
-        let is_unused = others.await?.is_empty();
-        change
-            .commit(Entry {
-                action: Action::SymbolFileRemoved,
-                project: Some(project),
-                subject: &id.to_string(),
-                detail: json!({"name": name}),
-            })
-            .await?;
-        Ok(is_unused.then_some(content))
-    }
-
     /// Returns the space that the files of a project take.
     pub async fn symbol_usage(&self, project: &str) -> Result<SymbolUsage, ControlError> {
         let row = self.row(USAGE, values![project]).await?;
@@ -366,19 +300,6 @@ impl Control {
             bytes: unsigned(&row, "bytes")?,
             builds: unsigned(&row, "builds")?,
         })
-    }
-
-    /// Returns the files, with their projects, that were uploaded and last used before a time.
-    pub async fn unused_symbol_files(
-        &self,
-        before: UnixTime,
-        most: u32,
-    ) -> Result<Vec<(Uuid, String)>, ControlError> {
-        let values = values![before, i64::from(most)];
-        self.records(UNUSED, values, |row| {
-            Ok((row.id("id")?, row.get("project")?))
-        })
-        .await
     }
 
     /// Returns the ids of all builds of a file.
@@ -396,6 +317,20 @@ impl Control {
     /// Returns the size of all files of a project.
     pub async fn symbol_bytes(&self, project: &str) -> Result<u64, ControlError> {
         Ok(self.symbol_usage(project).await?.bytes)
+    }
+
+    /// Records that a file was uploaded again. [`ControlError::NotFound`]: it was removed meanwhile.
+    pub async fn renew_symbol_file(
+        &self,
+        project: &str,
+        file: Uuid,
+        actor: &Actor,
+        at: UnixTime,
+    ) -> Result<(), ControlError> {
+        let mut change = Change::begin(self, actor, at).await?;
+        let values = values![project, file, at, actor.to_string()];
+        change.execute_found(UPLOADED, values).await?;
+        change.commit_unrecorded(Notice::Silent).await
     }
 
     /// Records a use of a file. Call it occasionally, not at each use.
@@ -423,4 +358,30 @@ impl Control {
         change.execute(NEEDED, values![project, file, at]).await?;
         change.commit_unrecorded(Notice::Silent).await
     }
+}
+
+async fn insert_builds(
+    change: &mut Change<'_>,
+    (project, file): (&str, Uuid),
+    found: &[Found],
+) -> Result<(), ControlError> {
+    for one in found {
+        for (place, symbol_id) in one.ids.iter().enumerate() {
+            let values = values![
+                file,
+                project,
+                symbol_id.as_str(),
+                place == 0,
+                i64::from(one.index),
+                one.format.as_str(),
+                one.arch.as_str(),
+                one.name.as_str(),
+                one.contents.functions,
+                one.contents.lines,
+                one.needs.as_deref().unwrap_or_default(),
+            ];
+            change.execute(INSERT_BUILD, values).await?;
+        }
+    }
+    Ok(())
 }

@@ -266,6 +266,10 @@ fn path_of(location: CodeLocation<'_>) -> Option<(String, bool)> {
     }
     if is_java {
         let package = location.class.rsplit_once('.').map(|(package, _)| package);
+        // One of several classes in different packages: `com.{other.Util, shop.Main}`.
+        if package.is_some_and(|package| package.contains('{')) {
+            return None;
+        }
         let folder = package.map_or(String::new(), |package| package.replace('.', "/") + "/");
         return Some((format!("{folder}{file}"), true));
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use unjank_protocol::whole_number;
 
 use super::device::Device;
 use super::percentage::canonical_id;
@@ -63,8 +64,7 @@ impl Attributes {
     }
 }
 
-/// Reads a build number: a whole number in any notation of a client's language, or its text. Some languages write `.0` after whole numbers.
-/// Empty: unknown.
+/// Reads a build number: a whole number in any notation of a client's language, or its text. Empty: unknown.
 fn build_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let wrong = || serde::de::Error::custom("`build` is not a whole number");
     let text = match Value::deserialize(deserializer)? {
@@ -73,9 +73,8 @@ fn build_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64
         Value::Number(number) => number.to_string(),
         _ => return Err(wrong()),
     };
-    let digits = text.strip_suffix(".0").unwrap_or(&text);
-    if digits.is_empty() {
+    if text.is_empty() {
         return Ok(None);
     }
-    digits.parse().map(Some).map_err(|_| wrong())
+    whole_number(&text).map(Some).ok_or_else(wrong)
 }

@@ -166,13 +166,27 @@ mod tests {
         requirement.matches(&Version::parse(version).unwrap())
     }
 
+    /// A requirement, versions that match it, and versions that do not.
+    type Case<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
+
+    fn check(cases: &[Case<'_>]) {
+        for (requirement, yes, no) in cases {
+            for version in *yes {
+                assert!(holds(requirement, version), "{requirement} for {version}");
+            }
+            for version in *no {
+                assert!(!holds(requirement, version), "{requirement} for {version}");
+            }
+        }
+    }
+
     #[test]
     fn requirements_match_the_versions_people_expect() {
-        for (requirement, yes, no) in [
+        check(&[
             (
                 ">=4.12, <5",
-                &["4.12", "4.12.0-beta.1", "4.99.9.9"][..],
-                &["4.11.9", "5", "5.0.0-beta.1"][..],
+                &["4.12", "4.12.0-beta.1", "4.99.9.9"],
+                &["4.11.9", "5", "5.0.0-beta.1"],
             ),
             (
                 "=4.12",
@@ -213,6 +227,13 @@ mod tests {
                 &["4.12.0-alpha", "5"],
             ),
             (" >= 4.12 , < 5 ", &["4.12"], &["5"]),
+            (">=14", &["15", "14", "17.4.1"], &["13.9", "8.1.0"]),
+        ]);
+    }
+
+    #[test]
+    fn requirements_match_builds_and_stages() {
+        check(&[
             (
                 ">=1.4.0+10",
                 &["1.4.0+10", "1.4.0+11", "1.4.0 (12)", "1.4.1"],
@@ -238,15 +259,23 @@ mod tests {
                 &["Version 17.4.1 (Build 21E236)", "17"],
                 &["16.9 (Build 20A1)"],
             ),
-            (">=14", &["15", "14", "17.4.1"], &["13.9", "8.1.0"]),
-        ] {
-            for version in yes {
-                assert!(holds(requirement, version), "{requirement} for {version}");
-            }
-            for version in no {
-                assert!(!holds(requirement, version), "{requirement} for {version}");
-            }
-        }
+            (
+                ">=6.0.0 (10)",
+                &[
+                    "6.0.0 (11) debug",
+                    "6.0.0_11",
+                    "6.0.0, build 11",
+                    "com.example.shop@6.0.0+11",
+                    "release-6.0.1",
+                ],
+                &["6.0.0 (9) debug", "6.0.0_9", "6.0.0.RELEASE"],
+            ),
+            (
+                ">=6.0.0.rc2",
+                &["6.0.0", "6.0.0-final", "6.0.0.post1", "6.0.0-rc3"],
+                &["6.0.0-rc1", "6.0.0.beta3"],
+            ),
+        ]);
     }
 
     #[test]
@@ -261,6 +290,7 @@ mod tests {
             (">= four", "not an operator and a version"),
             ("4.12 || 5", "not an operator and a version"),
             ("=*", "not an operator and a version"),
+            (">=4.12.x", "not an operator and a version"),
         ] {
             let error = Requirement::parse(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

@@ -13,19 +13,25 @@ pub(super) const NUMBERS: usize = 8;
 /// An exact requirement has at least this many numbers, so that 4.12 excludes 4.12.3.
 const EXACT_NUMBERS: usize = 4;
 
+/// Words that may precede a version, as in `Version 4.12` and `release-4.12`.
+const NAMES: [&str; 2] = ["version", "release"];
+
 /// Words after a space that begin a pre-release, as in `4.12 beta 2`.
 const BEFORE: [&str; 10] = [
     "alpha", "beta", "canary", "debug", "dev", "nightly", "pre", "preview", "rc", "snapshot",
 ];
 
-/// Words after a hyphen that begin a correction of the release, as in `4.12.0-hotfix.1`.
+/// Words that begin a correction of the release, as in `4.12.0-hotfix.1` and `4.12.0.post1`.
 const AFTER: [&str; 4] = ["fix", "hotfix", "patch", "post"];
+
+/// Words for the release itself, as in `4.12.0-final` and `4.12.0.RELEASE`.
+const RELEASED: [&str; 3] = ["final", "ga", "release"];
 
 /// A commit id of at least this many characters does not order versions.
 const COMMIT_ID_CHARS: usize = 7;
 
-/// A version: numbers, then optionally a pre-release (`-pre.release`, `b2`, ` beta 2`), then optionally a build (`+9`, ` (41)`,
-/// ` build 41`). Missing numbers are 0. A leading `v` or `Version ` is accepted.
+/// A version: numbers, then optionally a pre-release (`-pre.release`, `.rc1`, `b2`, ` beta 2`), then optionally a build (`+9`, ` (41)`,
+/// ` (41) debug`, ` build 41`, `_41`). Missing numbers are 0. A leading `v`, `Version `, `release-` or `name@` is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version<'a> {
     pub(super) numbers: [u64; NUMBERS],
@@ -37,14 +43,17 @@ pub(super) struct Version<'a> {
 impl<'a> Version<'a> {
     /// Parses a version. Returns `None` if the text is not one.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
-        let text = text.trim();
-        let text = without_word(text, "version")
-            .or_else(|| text.strip_prefix(['v', 'V']))
+        let text = without_app(text.trim());
+        let mut names = NAMES.iter();
+        let text = names
+            .find_map(|name| without_word(text, name))
             .unwrap_or(text);
+        let text = text.strip_prefix(['v', 'V']).unwrap_or(text);
         let end = text
             .find(|char: char| !char.is_ascii_digit() && char != '.')
             .unwrap_or(text.len());
-        let (written_numbers, rest) = text.split_at(end);
+        let is_dotted = is_dotted(text.split_at(end));
+        let (written_numbers, rest) = text.split_at(end - usize::from(is_dotted));
         let mut numbers = [0; NUMBERS];
         let mut written = 0;
         for part in written_numbers.split('.') {
@@ -99,48 +108,54 @@ pub fn exact_requirement(version: &str) -> Option<String> {
     let numbers = numbers.take(version.written.max(EXACT_NUMBERS));
     let numbers: Vec<_> = numbers.map(u64::to_string).collect();
     let pre = version.pre.map(|pre| format!("-{}", words(pre).join(".")));
-    let build = version.build.map(|build| format!("+{build}"));
+    let build = version.build.map(|it| format!("+{}", words(it).join(".")));
     let [pre, build] = [pre, build].map(Option::unwrap_or_default);
     Some(format!("={}{pre}{build}", numbers.join(".")))
 }
 
+/// Whether a word follows the last dot, as in `4.12.RELEASE`. `4.12.x` is not a version.
+fn is_dotted((numbers, rest): (&str, &str)) -> bool {
+    let chars = rest.bytes().take_while(u8::is_ascii_alphanumeric);
+    let is_word = rest.starts_with(|char: char| char.is_ascii_alphabetic()) && chars.count() > 1;
+    numbers.ends_with('.') && is_word
+}
+
+/// A pre-release and a build.
+type Suffixes<'a> = (Option<&'a str>, Option<&'a str>);
+
 /// Splits what follows the numbers into a pre-release and a build. Returns `None` if the text is neither.
-fn suffixes(rest: &str, written: usize) -> Option<(Option<&str>, Option<&str>)> {
+fn suffixes(rest: &str, written: usize) -> Option<Suffixes<'_>> {
+    // `4.12, build 41`
+    let spaced = rest.strip_prefix(',').filter(|rest| rest.starts_with(' '));
+    let rest = spaced.unwrap_or(rest);
     let end = rest.find(['+', '(']).unwrap_or(rest.len());
     let (before, build) = rest.split_at(end);
     let build = match build.strip_prefix('(') {
-        Some(build) => Some(build.strip_suffix(')')?),
+        // `(41)` or `(41) debug`
+        Some(build) if build.contains(')') => Some(build.strip_suffix(')').unwrap_or(build)),
+        Some(_) => return None,
         None => build.strip_prefix('+'),
     };
-    let (pre, build) = match (before.strip_prefix('-'), before.trim()) {
+    let (pre, build) = match (before.chars().next(), before.trim()) {
         (_, "") => (None, build),
-        (Some(text), _) => {
-            let (text, after) = text.split_once(' ').unwrap_or((text, ""));
-            let build = build.or(Some(after.trim()).filter(|after| !after.is_empty()));
-            if !is_pre_release(text) {
-                return None;
-            }
-            match follows_release(text) {
-                true => (None, Some(text)),
-                false => (Some(text), build),
-            }
+        (Some(' '), text) if BEFORE.contains(&&*first_word(text)) => (Some(text), build),
+        (Some(' '), text) => match released(text) {
+            Some(number) => (None, build.or(filled(number))),
+            // `4.12 internal (41)`
+            None => (None, filled(rest)),
+        },
+        // `4.12_41`
+        (Some('_'), text) if text.as_bytes().get(1).is_some_and(u8::is_ascii_digit) => {
+            (None, rest.strip_prefix('_'))
         }
+        (Some('-' | '.' | '_'), _) => stage(before.strip_prefix(['-', '.', '_'])?, build)?,
         // `4.12b2`. A single number with letters is more often a commit id.
-        (None, text) if before.starts_with(|char: char| char.is_ascii_alphabetic()) => {
-            let letters = text.trim_start_matches(|char: char| char.is_ascii_alphabetic());
-            let is_stage = written > 1 && letters.bytes().all(|byte| byte.is_ascii_digit());
-            (Some(text).filter(|_| is_stage)?.into(), build)
+        (Some(first), text) if first.is_ascii_alphabetic() && written > 1 => {
+            let number = text.trim_start_matches(|char: char| char.is_ascii_alphabetic());
+            let is_stage = number.bytes().all(|byte| byte.is_ascii_digit());
+            stage(Some(text).filter(|_| is_stage)?, build)?
         }
-        (None, text) if before.starts_with(' ') && build.is_none() => {
-            match BEFORE.contains(&&*first_word(text)) {
-                true => (Some(text), None),
-                false => (None, Some(text)),
-            }
-        }
-        (None, text) if before.starts_with(' ') && BEFORE.contains(&&*first_word(text)) => {
-            (Some(text), build)
-        }
-        (None, _) => return None,
+        _ => return None,
     };
     let build = build.map(|build| without_word(build.trim(), "build").unwrap_or(build.trim()));
     let is_readable = |text: &str| {
@@ -149,6 +164,34 @@ fn suffixes(rest: &str, written: usize) -> Option<(Option<&str>, Option<&str>)> 
     };
     let is_readable = [pre, build].into_iter().flatten().all(is_readable);
     is_readable.then_some((pre, build))
+}
+
+/// Reads a stage of the release, as in `-rc.1`, `.RELEASE` and `b2`.
+fn stage<'a>(text: &'a str, build: Option<&'a str>) -> Option<Suffixes<'a>> {
+    let (text, after) = text.split_once(' ').unwrap_or((text, ""));
+    let build = build.or(filled(after));
+    if !is_pre_release(text) {
+        return None;
+    }
+    if follows_release(text) {
+        return Some((None, Some(text)));
+    }
+    Some(match released(text) {
+        Some(number) => (None, build.or(filled(number))),
+        None => (Some(text), build),
+    })
+}
+
+/// Returns what follows a word for the release itself: nothing in `final`, 2 in `release.2`. `None` for other texts.
+fn released(text: &str) -> Option<&str> {
+    let word = first_word(text);
+    let number = text.get(word.len()..)?.trim_start_matches(['-', '.', ' ']);
+    let is_number = number.is_empty() || number.starts_with(|char: char| char.is_ascii_digit());
+    (RELEASED.contains(&&*word) && is_number).then_some(number)
+}
+
+fn filled(text: &str) -> Option<&str> {
+    Some(text.trim()).filter(|text| !text.is_empty())
 }
 
 /// Whether a suffix marks a version after the release: a correction, or commits that `git describe` counted.
@@ -166,12 +209,21 @@ fn first_word(text: &str) -> String {
     letters.map(|char| char.to_ascii_lowercase()).collect()
 }
 
-/// Removes a word and the spaces after it. Returns `None` if the text does not begin with the word.
+/// Removes a word and the spaces or hyphens after it. Returns `None` if the text does not begin with the word.
 fn without_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let start = text.get(..word.len())?;
     let rest = text.get(word.len()..)?;
-    let is_word = start.eq_ignore_ascii_case(word) && rest.starts_with(' ');
-    is_word.then(|| rest.trim_start())
+    let is_word = start.eq_ignore_ascii_case(word) && rest.starts_with([' ', '-']);
+    is_word.then(|| rest.trim_start_matches(|char: char| char == '-' || char.is_whitespace()))
+}
+
+/// Removes the app from `com.example.shop@4.12.0`.
+fn without_app(text: &str) -> &str {
+    let is_end = |char: char| char.is_whitespace() || matches!(char, '+' | '(');
+    let (start, _) = text.split_at(text.find(is_end).unwrap_or(text.len()));
+    let is_app = |at: &usize| *at > 0 && !text.starts_with(|char: char| char.is_ascii_digit());
+    let at = start.rfind('@').filter(is_app);
+    at.and_then(|at| text.get(at + 1..)).unwrap_or(text)
 }
 
 /// Whether a text consists of identifiers of letters, digits and hyphens, separated by dots.
@@ -247,7 +299,13 @@ mod tests {
             "1.2.3.4.5.6.7.8.9",
             "4.12-",
             "4.12-a..b",
-            "4.12_1",
+            "4.12_",
+            "4.12.x",
+            "4.12.-a",
+            "4.12,",
+            "shop@",
+            "4.12@shop",
+            "release",
             "-1",
             "4,1",
             "4.+1",
@@ -298,6 +356,10 @@ mod tests {
             ("4.12 (41)", "=4.12.0.0+41"),
             ("4.12 beta 2", "=4.12.0.0-beta.2"),
             ("1.2.3.4.5", "=1.2.3.4.5"),
+            ("4.12 (41) debug", "=4.12.0.0+41.debug"),
+            ("com.example.shop@4.12.0+41", "=4.12.0.0+41"),
+            ("4.12, build 41", "=4.12.0.0+41"),
+            ("4.12.RELEASE", "=4.12.0.0"),
         ] {
             let exact = exact_requirement(version);
             assert_eq!(exact.as_deref(), Some(requirement));
@@ -310,7 +372,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_order_of_texts_is_total(
-            texts in proptest::collection::vec("(v|Version )?[0-2](\\.([0-2]|10)){0,3}( ?(-|\\+|\\(|b|beta |build )?[a-c0-9.]{0,8}\\)?)?", 3),
+            texts in proptest::collection::vec("(v|Version |release-|a@)?[0-2](\\.([0-2]|10)){0,3}(,? ?(-|_|\\.|\\+|\\(|b|beta |build |ga|post)?[a-c0-9.]{0,8}\\)?( [ab])?)?", 3),
         ) {
             let [one, other, third] = [&texts[0], &texts[1], &texts[2]];
             prop_assert_eq!(version_order(one, other), version_order(other, one).reverse());

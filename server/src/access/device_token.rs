@@ -10,7 +10,7 @@ use std::sync::Arc;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, JwkSet};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use unjank_database::DeviceKeyAlgorithm;
 use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
@@ -131,7 +131,7 @@ impl DeviceKeys {
         }
         if added == 0 {
             return Err(
-                "no key of the set has a `kid` and is for ES256 (P-256) or EdDSA (Ed25519)"
+                "the key set has no usable key: a key needs a `kid` and must be for ES256 (P-256) or EdDSA (Ed25519)"
                     .to_owned(),
             );
         }
@@ -173,16 +173,17 @@ impl DeviceKeys {
             })?
             .claims;
         let now = now.as_secs();
-        if claims.exp.saturating_add(LEEWAY_S) <= now {
+        let NumericDate(expires) = claims.exp;
+        if expires.saturating_add(LEEWAY_S) <= now {
             return Err(TokenError::Expired);
         }
         if claims
             .nbf
-            .is_some_and(|from| from.saturating_sub(LEEWAY_S) > now)
+            .is_some_and(|NumericDate(from)| from.saturating_sub(LEEWAY_S) > now)
         {
             return Err(TokenError::NotYet);
         }
-        if claims.exp.saturating_sub(now) > LONGEST_LIFE_S + LEEWAY_S {
+        if expires.saturating_sub(now) > LONGEST_LIFE_S + LEEWAY_S {
             return Err(TokenError::TooLong);
         }
         let install_id = claims.sub.parse().map_err(|_| TokenError::Subject)?;
@@ -209,9 +210,19 @@ struct Audience {
 
 #[derive(Deserialize)]
 struct Claims {
-    exp: i64,
-    nbf: Option<i64>,
+    exp: NumericDate,
+    nbf: Option<NumericDate>,
     sub: String,
+}
+
+/// Seconds since 1970. In a token, they may have a fraction, which is dropped.
+struct NumericDate(i64);
+
+impl<'de> Deserialize<'de> for NumericDate {
+    #[expect(clippy::cast_possible_truncation, reason = "a float is saturated")]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        f64::deserialize(deserializer).map(|seconds| Self(seconds.floor() as i64))
+    }
 }
 
 #[cfg(test)]

@@ -184,6 +184,18 @@ fn times_are_checked_with_a_minute_of_leeway() {
     let from = |nbf: i64| verdict(&hs(&with("nbf", json!(nbf)))).err();
     assert_eq!(from(NOW_S + 30), None);
     assert_eq!(from(NOW_S + 61), Some(TokenError::NotYet));
+    // Python and Lua write seconds with a fraction.
+    let fractional = |name, time: f64| verdict(&hs(&with(name, json!(time)))).err();
+    for (name, time, expected) in [
+        ("exp", 1_795_176_600.0, None),
+        ("exp", 1_795_175_941.75, None),
+        ("exp", 1_795_175_940.5, Some(TokenError::Expired)),
+        ("exp", 1e300, Some(TokenError::Malformed)),
+        ("nbf", 1_795_176_000.5, None),
+        ("nbf", 1_795_176_062.5, Some(TokenError::NotYet)),
+    ] {
+        assert_eq!(fractional(name, time), expected, "{name} {time}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
@@ -38,6 +38,10 @@ pub enum SecretError {
     TooShort,
     #[error("{0}")]
     File(String),
+    #[error(
+        "{0} is damaged: restore it from a backup. A new secret cannot read what was encrypted with the old one"
+    )]
+    Damaged(PathBuf),
     #[error("the data was encrypted with another installation secret, or is damaged")]
     Unsealed,
     #[error("the cryptographic library reported an error")]
@@ -73,7 +77,11 @@ impl InstanceSecret {
         let failed =
             |error: std::io::Error| SecretError::File(format!("{}: {error}", path.display()));
         match std::fs::read_to_string(path) {
+            Ok(text) if text.trim().len() < SHORTEST => Err(SecretError::Damaged(path.to_owned())),
             Ok(text) => Self::from_text(text.trim()),
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                Err(SecretError::Damaged(path.to_owned()))
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let mut bytes = [0_u8; 48];
                 aws_lc_rs::rand::fill(&mut bytes).map_err(|_| SecretError::Refused)?;
@@ -166,7 +174,10 @@ mod tests {
         );
         assert_eq!(mode & 0o777, 0o600);
         assert!(!format!("{first:?}").contains(&std::fs::read_to_string(&path).unwrap()));
-        std::fs::write(&path, "short").unwrap();
-        assert!(InstanceSecret::from_file(&path).is_err());
+        for damage in [&b"short"[..], &[0xff; 64]] {
+            std::fs::write(&path, damage).unwrap();
+            let error = InstanceSecret::from_file(&path).unwrap_err().to_string();
+            assert!(error.contains("secret is damaged"), "{error}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use unjank_database::Control;
 use unjank_foundation::clock::Clock;
@@ -37,22 +38,26 @@ impl Lease {
         self.release().await;
     }
 
-    /// Does the work if this server can take the lease, and renews the lease until the work is done. Cancels the work
-    /// if the lease is lost.
+    /// Does the work if this server can take the lease, and renews the lease until the work is done. Cancels the work if the lease is lost
+    /// or could not be renewed before its end. A server that was paused can still send a statement that it had begun: what only one
+    /// server may write needs a condition in the statement.
     pub async fn during(&self, work: impl Future<Output = ()>) {
         if !self.take().await {
             return;
         }
         tokio::select! {
-            () = self.lost() => tracing::warn!(lease = self.name, "another server has taken over the lease"),
+            biased;
+            () = self.lost() => tracing::warn!(lease = self.name, "the lease is lost; another server can take over"),
             () = work => {}
         }
     }
 
     async fn lost(&self) {
         loop {
-            tokio::time::sleep(self.life / 4).await;
-            if !self.take().await {
+            sleep(self.life / 4).await;
+            // The work ends before the lease does, even if the database does not answer.
+            let is_renewed = timeout(self.life / 2, self.take()).await;
+            if is_renewed != Ok(true) {
                 return;
             }
         }

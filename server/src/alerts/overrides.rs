@@ -67,7 +67,7 @@ impl Evaluator {
         for incident in self.control.incidents_with_overrides().await? {
             let row = rules.iter().find(|row| row.id == incident.rule);
             let rule = row.and_then(|row| Rule::from_text(row.document.as_str()).ok());
-            if let Err(error) = self.reconcile(&incident, rule.as_ref()).await {
+            if let Err(error) = self.reconcile(&incident, rule).await {
                 tracing::warn!(%error, incident = %incident.id, "failed to reconcile the override of an incident");
             }
         }
@@ -75,10 +75,15 @@ impl Evaluator {
     }
 
     /// Ends or updates the override of an incident if it is no longer wanted, present or effective.
-    async fn reconcile(&self, incident: &Incident, rule: Option<&Rule>) -> Result<(), SaveError> {
+    async fn reconcile(&self, incident: &Incident, rule: Option<Rule>) -> Result<(), SaveError> {
         let Some(acted) = acted(incident) else {
             return Ok(());
         };
+        let rule = match rule {
+            Some(rule) if rule.action.as_ref() == Some(&acted.asked) => Some(rule),
+            _ => self.saved_rule(incident).await?,
+        };
+        let rule = rule.as_ref();
         for _ in 0..SAVE_ATTEMPTS {
             let current = self.current(&incident.project).await?;
             let (value, acted) = match self.due(&current, incident, rule, &acted) {
@@ -95,6 +100,17 @@ impl Evaluator {
             }
         }
         Ok(())
+    }
+
+    /// Reads the rule of an incident again, because the override may have been placed by another server for a later revision than the one
+    /// that this round began with.
+    async fn saved_rule(&self, incident: &Incident) -> Result<Option<Rule>, ControlError> {
+        let rule = self.control.alert_rule(&incident.project, incident.rule);
+        match rule.await {
+            Ok(row) if row.enabled => Ok(Rule::from_text(row.document.as_str()).ok()),
+            Ok(_) | Err(ControlError::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn due(

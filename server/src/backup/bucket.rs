@@ -1,6 +1,9 @@
 //! A set in a bucket: uploads it from a folder, and downloads it to one. The objects have the names of the files, below a prefix.
 
-use std::collections::BTreeMap;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
 use std::fmt::{self, Debug, Formatter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,14 +16,13 @@ use object_store::path::Path as Name;
 use object_store::{Error, MultipartUpload, ObjectStore, ObjectStoreExt, RetryConfig};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::set::DESCRIPTION;
+use super::claim::{self, Claim};
+use super::set::{DESCRIPTION, Sizes};
 use super::{BackupSet, OnProgress, files};
 use crate::bucket;
-
-/// The files of a set, with their sizes.
-pub(super) type Sizes = BTreeMap<PathBuf, u64>;
 
 /// How many files are sent or fetched at a time. Each needs the memory of a piece.
 const CONCURRENT: usize = 8;
@@ -28,15 +30,23 @@ const CONCURRENT: usize = 8;
 const PIECE: u64 = 8 << 20;
 /// The number of pieces of the largest files. S3 accepts 10,000.
 const MAX_PIECES: u64 = 9_000;
-/// How often and for how long a request is repeated.
+/// The maximum time of one request, unless `AWS_TIMEOUT` names another. In this time, a network with 1 Mbit/s can send a piece of each file.
+const ANSWER_WITHIN: &str = "10 minutes";
+/// How often and for how long a request is repeated: also once after the maximum time. S3 accepts a signature for 15 minutes.
 const RETRIES: usize = 8;
-const RETRY_FOR: Duration = Duration::from_secs(120);
+const RETRY_FOR: Duration = Duration::from_secs(12 * 60);
+/// The maximum time until the bucket answers first, with all retries. An endpoint that is silent would hold up a command for as long as a slow upload.
+const FIRST_ANSWER_WITHIN: Duration = Duration::from_secs(60);
+/// After this many objects, a prefix counts as used: a claim is not searched for among more.
+const LISTED: usize = 1_000;
 
 /// A prefix of a bucket, for one set.
 #[derive(Clone)]
 pub struct BackupBucket {
     objects: Arc<dyn ObjectStore>,
     name: String,
+    /// The service that has the bucket. `None`: Amazon's.
+    endpoint: Option<String>,
     /// The prefix.
     root: Name,
     url: String,
@@ -57,7 +67,7 @@ impl BackupBucket {
             retry_timeout: RETRY_FOR,
             ..RetryConfig::default()
         };
-        let opened = bucket::open(url, options, retry);
+        let opened = bucket::open(url, options, retry, ANSWER_WITHIN);
         let opened = opened.context("the place of the backup")?;
         anyhow::ensure!(
             opened.root != Name::default(),
@@ -68,6 +78,7 @@ impl BackupBucket {
             url: format!("s3://{}/{}", opened.name, opened.root),
             objects: opened.objects,
             name: opened.name,
+            endpoint: opened.endpoint,
             root: opened.root,
         })
     }
@@ -76,22 +87,75 @@ impl BackupBucket {
         &self.url
     }
 
+    /// Fails unless the bucket is there and answers soon. It lists objects, because the answer to a HEAD request does not say whether the bucket or
+    /// only the object is missing.
+    pub(super) async fn check_answers(&self) -> anyhow::Result<()> {
+        let mut objects = self.objects.list(Some(&self.root));
+        match timeout(FIRST_ANSWER_WITHIN, objects.try_next()).await {
+            Ok(answer) => answer.map(|_| ()).map_err(|error| self.why(error)),
+            Err(_) => anyhow::bail!(
+                "the bucket `{}` does not answer in time: check the network and AWS_ENDPOINT",
+                self.name
+            ),
+        }
+    }
+
     /// Fails if there are objects below the prefix.
     pub(super) async fn check_empty(&self) -> anyhow::Result<()> {
+        self.check_empty_except(None).await
+    }
+
+    /// Returns a claim to the prefix.
+    pub(super) fn new_claim(&self) -> Claim {
+        Claim::to(&self.url, self.endpoint.as_deref())
+    }
+
+    /// Stores a claim. [`Self::check_claim`] says whether the prefix belongs to it.
+    pub(super) async fn claim(&self, claim: &Claim) -> anyhow::Result<()> {
+        let name = self.object(&claim.path())?;
+        let content = claim::CONTENT.as_bytes().to_vec();
+        let sent = self.objects.put(&name, content.into()).await;
+        sent.map(|_| ()).map_err(|error| self.why(error))
+    }
+
+    /// Fails if anything but a stored claim is below the prefix. If two backups claim it at the same time, at least one of them fails.
+    pub(super) async fn check_claim(&self, claim: &Claim) -> anyhow::Result<()> {
+        self.check_empty_except(Some(&claim.path())).await
+    }
+
+    async fn check_empty_except(&self, own: Option<&Path>) -> anyhow::Result<()> {
+        let url = &self.url;
+        let mut others = 0;
         let mut objects = self.objects.list(Some(&self.root));
-        let first = objects.try_next().await.map_err(|error| self.why(error))?;
+        while let Some(object) = objects.try_next().await.map_err(|error| self.why(error))? {
+            let path = self.path_of(&object.location);
+            // Some programs store an empty object for a folder.
+            let is_prefix = object.size == 0 && path.as_os_str().is_empty();
+            if is_prefix || Some(path.as_path()) == own {
+                continue;
+            }
+            anyhow::ensure!(
+                !claim::is_claim(&path),
+                "another backup is being uploaded to {url}, or was killed before its end: choose another prefix, or delete this one if no \
+                 backup to it runs"
+            );
+            others += 1;
+            if others == LISTED {
+                break;
+            }
+        }
         anyhow::ensure!(
-            first.is_none(),
-            "{} is not empty: choose a prefix that is not used yet",
-            self.url
+            others == 0,
+            "{url} is not empty: choose a prefix that is not used yet"
         );
         Ok(())
     }
 
-    /// Uploads a set, its description last. `stop` ends the upload early.
+    /// Uploads a set to the claimed prefix, its description last. `stop` ends the upload early.
     pub(super) async fn upload(
         &self,
         folder: &Path,
+        claim: &Claim,
         stop: &CancellationToken,
         report: OnProgress<'_>,
     ) -> anyhow::Result<()> {
@@ -107,7 +171,12 @@ impl BackupBucket {
             .iter()
             .map(|(path, bytes)| self.send(folder, (path.as_path(), *bytes), stop, &count));
         run(uploads, stop).await?;
-        let stored = self.list().await?;
+        let stored = self.list_all().await?;
+        anyhow::ensure!(
+            stored.contains_key(&claim.path()),
+            "something has deleted objects in {}: repeat the backup with another prefix",
+            self.url
+        );
         for (path, bytes) in &sizes {
             anyhow::ensure!(
                 stored.get(path) == Some(bytes),
@@ -175,20 +244,23 @@ impl BackupBucket {
         completed.map(|_| ()).map_err(|error| self.why(error))
     }
 
-    /// Reads the description of the set, and checks that the bucket has its files.
-    pub(super) async fn read(&self) -> anyhow::Result<(BackupSet, Sizes)> {
+    /// Reads the description of the set, and checks that the bucket has its files. `with_tables`: also those below `clickhouse/`.
+    pub(super) async fn read(&self, with_tables: bool) -> anyhow::Result<(BackupSet, Sizes)> {
+        self.check_answers().await?;
         let name = self.object(Path::new(DESCRIPTION))?;
         let description = match self.objects.get(&name).await {
-            Err(error @ Error::NotFound { .. }) if !is_missing_bucket(&error) => {
-                return Err(BackupSet::incomplete(&self.url));
-            }
+            Err(Error::NotFound { .. }) => return Err(BackupSet::incomplete(&self.url)),
             found => found.map_err(|error| self.why(error))?,
         };
         let description = description.bytes().await;
         let description = description.map_err(|error| self.why(error))?;
         let set = BackupSet::parse(&self.url, &description)?;
-        let sizes = self.list().await?;
+        let mut sizes = self.list_all().await?;
+        set.retain_files(&mut sizes, with_tables);
         set.check_files(&self.url, |path| sizes.get(path).copied())?;
+        if with_tables {
+            set.check_tables(&self.url, &sizes)?;
+        }
         Ok((set, sizes))
     }
 
@@ -245,30 +317,64 @@ impl BackupBucket {
         file.flush().await.with_context(failed)
     }
 
-    /// Returns all files below the prefix.
-    async fn list(&self) -> anyhow::Result<Sizes> {
+    /// Returns everything below the prefix, also claims.
+    async fn list_all(&self) -> anyhow::Result<Sizes> {
         let mut sizes = Sizes::new();
         let mut objects = self.objects.list(Some(&self.root));
         while let Some(object) = objects.try_next().await.map_err(|error| self.why(error))? {
-            let parts = object.location.prefix_match(&self.root);
-            let parts = parts.into_iter().flatten();
-            let path: PathBuf = parts.map(|part| part.as_ref().to_owned()).collect();
-            // Some programs store an empty object for a folder.
-            if !path.as_os_str().is_empty() {
-                sizes.insert(path, object.size);
-            }
+            sizes.insert(self.path_of(&object.location), object.size);
         }
+        // Some programs store an empty object for a folder.
+        let root = PathBuf::new();
+        let folders = sizes.keys().flat_map(|path| path.ancestors().skip(1));
+        let folders: BTreeSet<PathBuf> = folders.map(Path::to_owned).chain([root]).collect();
+        sizes.retain(|path, bytes| *bytes > 0 || !folders.contains(path));
         Ok(sizes)
     }
 
-    /// Deletes files of an incomplete set.
-    pub(super) async fn delete(&self, paths: &[PathBuf]) -> anyhow::Result<()> {
-        let description = self.object(Path::new(DESCRIPTION))?;
-        // First, so that the rest is never taken for a backup.
-        match self.objects.delete(&description).await {
-            Ok(()) | Err(Error::NotFound { .. }) => {}
-            Err(error) => return Err(self.why(error)),
+    /// Ends an upload: deletes its files unless the set is complete, and then the claim. Without the claim, the prefix belongs to another
+    /// backup, and nothing is deleted. Returns whether the files are a complete set.
+    pub(super) async fn end(&self, claim: &Claim) -> anyhow::Result<bool> {
+        let own = claim.path();
+        if !self.has(&own).await? {
+            return Ok(false);
         }
+        let is_complete = !claim.files.is_empty() && self.has(Path::new(DESCRIPTION)).await?;
+        if !is_complete {
+            self.delete(&claim.files).await?;
+        }
+        self.delete(&[own]).await?;
+        Ok(is_complete)
+    }
+
+    /// Does the same for the upload of a killed backup, to any prefix of this bucket.
+    pub(super) async fn end_left(&self, claim: &Claim) -> anyhow::Result<()> {
+        let root = claim.url.strip_prefix(&format!("s3://{}/", self.name));
+        let root = root.context("it is in another bucket")?;
+        anyhow::ensure!(
+            claim.endpoint == self.endpoint,
+            "it is in a bucket of another AWS_ENDPOINT"
+        );
+        let left = Self {
+            root: Name::parse(root)?,
+            url: claim.url.clone(),
+            ..self.clone()
+        };
+        if left.end(claim).await? {
+            tracing::warn!(place = left.url, "this backup is complete and stays there");
+        }
+        Ok(())
+    }
+
+    async fn has(&self, path: &Path) -> anyhow::Result<bool> {
+        match self.objects.head(&self.object(path)?).await {
+            Ok(_) => Ok(true),
+            Err(Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(self.why(error)),
+        }
+    }
+
+    async fn delete(&self, paths: &[PathBuf]) -> anyhow::Result<()> {
         let names = paths.iter().map(|path| self.object(path));
         let names: Vec<Name> = names.collect::<anyhow::Result<_>>()?;
         let names = stream::iter(names.into_iter().map(Ok)).boxed();
@@ -282,28 +388,18 @@ impl BackupBucket {
         }
     }
 
-    /// Deletes the files that a killed backup has uploaded to `url`, unless its set is complete.
-    pub(super) async fn delete_left(&self, url: &str, paths: &[PathBuf]) -> anyhow::Result<()> {
-        let root = url.strip_prefix(&format!("s3://{}/", self.name));
-        let root = root.context("it is in another bucket")?;
-        let left = Self {
-            root: Name::parse(root)?,
-            url: url.to_owned(),
-            ..self.clone()
-        };
-        let description = left.object(Path::new(DESCRIPTION))?;
-        match self.objects.head(&description).await {
-            Ok(_) => Ok(()),
-            Err(Error::NotFound { .. }) => left.delete(paths).await,
-            Err(error) => Err(self.why(error)),
-        }
-    }
-
     /// Returns the name of the object with a file.
     fn object(&self, path: &Path) -> anyhow::Result<Name> {
         let invalid = || format!("{} cannot be the name of an object", path.display());
         let path = path.to_str().with_context(invalid)?;
         Name::parse(format!("{}/{path}", self.root)).with_context(invalid)
+    }
+
+    /// Returns the file of an object.
+    fn path_of(&self, name: &Name) -> PathBuf {
+        let parts = name.prefix_match(&self.root);
+        let parts = parts.into_iter().flatten();
+        parts.map(|part| part.as_ref().to_owned()).collect()
     }
 
     /// Says why a request failed, and what to do.
@@ -321,6 +417,10 @@ impl BackupBucket {
             )
         } else if text.contains("169.254.") {
             "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".to_owned()
+        } else if text.contains("timed out") {
+            format!(
+                "the bucket `{bucket}` does not answer in time: check the network and AWS_ENDPOINT. If the network is slow, raise AWS_TIMEOUT, such as AWS_TIMEOUT='30 minutes'"
+            )
         } else if text.contains("HTTP error") {
             format!(
                 "the bucket `{bucket}` does not answer: check the network and AWS_ENDPOINT, and AWS_ALLOW_HTTP if the endpoint has no TLS"

@@ -1,7 +1,7 @@
 //! Copies, moves and hashes files.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,18 @@ const PIECE: usize = 1 << 20;
 pub(super) fn make_folder(folder: &Path) -> anyhow::Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.with_context(|| format!("cannot create {}", folder.display()))
+}
+
+/// Locks a folder until the result is dropped. Returns `None` if another command has locked it. The lock needs no file that a command of
+/// another user could leave.
+pub(super) fn lock_folder(folder: &Path) -> anyhow::Result<Option<File>> {
+    let failed = || format!("cannot lock {}", folder.display());
+    let lock = File::open(folder).with_context(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error).with_context(failed),
+    }
 }
 
 /// Whether a folder is missing or empty.

@@ -1,13 +1,10 @@
 //! Makes a set, while the server runs.
 
 use std::path::{Path, PathBuf};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 use unjank_database::copy_sqlite;
 use unjank_foundation::clock::Clock;
 use unjank_protocol::Timestamp;
@@ -17,7 +14,9 @@ use super::bucket::BackupBucket;
 use super::place::Staging;
 use super::set::{
     CLICKHOUSE, CopiedFile, DEAD_LETTERS, FORMAT, LOG, POSTGRES, SECRET, SQLITE, SYMBOLS,
+    TableFiles,
 };
+use super::upload::{INTERRUPTED, Upload};
 use super::{BackupSet, ClickHouseAt, OnProgress, Place, files, finish, postgres};
 use crate::store::{BackupPart, ClickHouse, LastBackup, LogHold};
 
@@ -32,6 +31,15 @@ pub struct BackupPlan {
     pub clickhouse_to: Option<String>,
     /// Limits how fast ClickHouse reads the tables. 0: no limit.
     pub most_bytes_per_second: u64,
+    /// The free space below which the server rejects events (`--min-free-bytes`).
+    pub min_free_bytes: u64,
+}
+
+impl BackupPlan {
+    /// The free space that a running backup leaves to the server and to ClickHouse, on the disk of the data folder.
+    fn spare_bytes(&self) -> u64 {
+        SPARE_BYTES.max(self.min_free_bytes.saturating_mul(2))
+    }
 }
 
 /// The control database, by its URL.
@@ -51,11 +59,9 @@ impl ControlAt {
     }
 }
 
-/// Free space that a backup leaves to the server and to ClickHouse.
-const SPARE_BYTES: u64 = 2 << 30;
-/// Maximum time for deleting from a bucket what an unfinished backup has uploaded, and for ending what is being uploaded.
-const CLEAN_UP_WITHIN: Duration = Duration::from_secs(30);
-const INTERRUPTED: &str = "interrupted: nothing was backed up";
+/// The least free space that a running backup leaves. At its start, a backup needs twice as much.
+const SPARE_BYTES: u64 = 1 << 30;
+const ANOTHER_RUNS: &str = "another backup of this data folder is running: wait until it has ended";
 
 /// Makes a set. If that fails, or if `interrupted` completes first, deletes the incomplete set.
 pub async fn make(
@@ -65,6 +71,10 @@ pub async fn make(
     report: OnProgress<'_>,
 ) -> anyhow::Result<BackupSet> {
     let mut interrupted = pin!(interrupted);
+    // Until the end: another backup of this data folder would delete the tables that this one still needs.
+    let lock = files::lock_folder(&plan.data_dir);
+    let lock = lock.context("run the command on the machine of the server, with its --data-dir")?;
+    let _lock = lock.context(ANOTHER_RUNS)?;
     let (to, upload) = match &plan.to {
         Place::Folder(folder) => (folder.clone(), None),
         Place::Bucket { bucket, staging } => {
@@ -107,8 +117,13 @@ pub async fn make(
     };
     let made = match (made, &upload) {
         (Ok(set), Some((bucket, staging))) => {
-            let uploaded = job.upload(bucket, staging, interrupted).await;
-            uploaded.map(|()| set)
+            let upload = Upload {
+                bucket,
+                staging,
+                check_room: &|| job.check_room_of_staging(),
+                report,
+            };
+            upload.run(interrupted).await.map(|()| set)
         }
         (made, _) => made,
     };
@@ -127,16 +142,19 @@ pub async fn make(
 /// Checks the bucket, deletes what a killed backup has left, and returns an empty folder for the set.
 async fn stage(bucket: &BackupBucket, below: &Path) -> anyhow::Result<Staging> {
     let staging = Staging::take(below)?;
-    if let Some((place, left)) = staging.left()?
-        && let Err(error) = bucket.delete_left(&place, &left).await
-    {
-        tracing::warn!(
-            error = format!("{error:#}"),
-            place,
-            "cannot delete what a killed backup has uploaded: delete it yourself"
-        );
-    }
     staging.renew()?;
+    // A missing bucket has no claims, and no record of one may be forgotten because of that.
+    bucket.check_answers().await?;
+    for claim in staging.claims()? {
+        match bucket.end_left(&claim).await {
+            Ok(()) => staging.forget(&claim),
+            Err(error) => tracing::warn!(
+                error = format!("{error:#}"),
+                place = claim.url,
+                "cannot delete what a killed backup has uploaded: the next backup to its bucket with the same staging folder tries again"
+            ),
+        }
+    }
     bucket.check_empty().await?;
     Ok(staging)
 }
@@ -164,8 +182,7 @@ impl Job<'_> {
                 log.display()
             )
         })?;
-        let hold =
-            hold.context("another backup of this data folder is running: wait until it has ended")?;
+        let hold = hold.context(ANOTHER_RUNS)?;
         if plan.clickhouse_to.is_none() {
             // A killed backup may have left both.
             self.store.cancel_backups().await?;
@@ -186,8 +203,10 @@ impl Job<'_> {
             copied.push(files::copy(&secret, self.to, Path::new(SECRET)).await?);
         }
         copied.extend(self.copy_folder(SYMBOLS).await?);
+        let mut tables = None;
         if plan.clickhouse_to.is_none() {
             files::move_folder(&self.staged.0, &self.to.join(CLICKHOUSE)).await?;
+            tables = Some(TableFiles::among(&files::sizes_below(self.to)?));
         }
         files::sync_all(self.to)?;
         let set = BackupSet {
@@ -203,6 +222,7 @@ impl Job<'_> {
             parts,
             table_bytes,
             files: copied,
+            tables,
         };
         set.write(self.to)?;
         Ok(set)
@@ -252,13 +272,28 @@ impl Job<'_> {
             None => table_bytes,
             Some(_) => 0,
         };
-        files::check_room(self.to, bytes + tables + SPARE_BYTES)?;
-        files::check_room(&plan.data_dir, tables + SPARE_BYTES)
+        let spare = plan.spare_bytes().saturating_mul(2);
+        // The server needs space on the disk of its data folder only.
+        let spare_there = match files::share_disk(self.to, &plan.data_dir) {
+            true => spare,
+            false => SPARE_BYTES * 2,
+        };
+        files::check_room(self.to, (bytes + tables).saturating_add(spare_there))?;
+        files::check_room(&plan.data_dir, tables.saturating_add(spare))
     }
 
-    /// Fails if the disk of the data folder runs short during the copy.
+    /// Fails if the disk of the data folder runs short during the backup.
     fn check_spare_room(&self) -> anyhow::Result<()> {
-        files::check_room(&self.plan.data_dir, SPARE_BYTES / 2)
+        let room = files::check_room(&self.plan.data_dir, self.plan.spare_bytes());
+        room.context("the backup was cancelled, so that the server does not run out of space")
+    }
+
+    /// The same during an upload, which needs no space except that of the staged set.
+    fn check_room_of_staging(&self) -> anyhow::Result<()> {
+        match files::share_disk(self.to, &self.plan.data_dir) {
+            true => self.check_spare_room(),
+            false => Ok(()),
+        }
     }
 
     fn copies(&self) -> MutexGuard<'_, Vec<Uuid>> {
@@ -275,6 +310,7 @@ impl Job<'_> {
         let mut copied = Vec::new();
         let log = held()?;
         for path in log.others.iter().chain(&log.segments) {
+            self.check_spare_room()?;
             let name = Path::new(LOG).join(path.file_name().unwrap_or_default());
             copied.push(files::copy(path, self.to, &name).await?);
         }
@@ -283,6 +319,7 @@ impl Job<'_> {
     }
 
     async fn copy_control(&self) -> anyhow::Result<CopiedFile> {
+        self.check_spare_room()?;
         let failed = "cannot copy the control database";
         let name = match &self.plan.control {
             ControlAt::Sqlite(url) => {
@@ -304,6 +341,7 @@ impl Job<'_> {
         let from = self.plan.data_dir.join(folder);
         let mut copied = Vec::new();
         for path in files::files_below(&from)? {
+            self.check_spare_room()?;
             let source = from.join(&path);
             match files::copy(&source, self.to, &Path::new(folder).join(&path)).await {
                 Ok(file) => copied.push(file),
@@ -312,49 +350,6 @@ impl Job<'_> {
             }
         }
         Ok(copied)
-    }
-
-    /// Uploads the set. If that fails, or if `interrupted` completes first, deletes what was uploaded.
-    async fn upload(
-        &self,
-        bucket: &BackupBucket,
-        staging: &Staging,
-        interrupted: Pin<&mut impl Future>,
-    ) -> anyhow::Result<()> {
-        // Something else may have filled the place during the copy.
-        bucket.check_empty().await?;
-        staging.uploads_to(bucket.url())?;
-        let uploaded = self.send(bucket, interrupted).await;
-        if uploaded.is_err() {
-            let uploads = files::files_below(self.to).unwrap_or_default();
-            let deleted = timeout(CLEAN_UP_WITHIN, bucket.delete(&uploads)).await;
-            if !matches!(deleted, Ok(Ok(()))) {
-                tracing::warn!(
-                    place = bucket.url(),
-                    "cannot delete what the unfinished backup has uploaded: delete it yourself"
-                );
-            }
-        }
-        uploaded
-    }
-
-    async fn send(
-        &self,
-        bucket: &BackupBucket,
-        interrupted: Pin<&mut impl Future>,
-    ) -> anyhow::Result<()> {
-        let stop = CancellationToken::new();
-        let mut upload = pin!(bucket.upload(self.to, &stop, self.report));
-        tokio::select! {
-            uploaded = &mut upload => return uploaded,
-            _ = interrupted => {}
-        }
-        // What is being uploaded has to end, so that the bucket keeps no pieces of it.
-        stop.cancel();
-        match timeout(CLEAN_UP_WITHIN, upload).await {
-            Ok(Ok(())) => Ok(()),
-            _ => anyhow::bail!(INTERRUPTED),
-        }
     }
 
     /// Cancels the copies in ClickHouse, and deletes the incomplete set.

@@ -7,9 +7,8 @@ use anyhow::Context as _;
 use unjank_database::is_empty_postgres;
 use uuid::Uuid;
 
-use super::bucket::Sizes;
 use super::place::Staging;
-use super::set::{CLICKHOUSE, POSTGRES, SQLITE};
+use super::set::{CLICKHOUSE, POSTGRES, SQLITE, Sizes};
 use super::{BackupSet, ClickHouseAt, OnProgress, Place, files, finish, postgres};
 use crate::store::{ClickHouse, EngineSettings, Target};
 
@@ -45,41 +44,29 @@ pub fn is_unfinished(data_dir: &Path) -> bool {
 
 /// Restores a set. After an interruption, the same call starts again.
 pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Result<BackupSet> {
+    let with_tables = matches!(plan.into, RestoreInto::Embedded(_));
     let (set, objects) = match &plan.from {
-        Place::Folder(folder) => (BackupSet::read(folder)?, Sizes::new()),
-        Place::Bucket { bucket, .. } => bucket.read().await?,
+        Place::Folder(folder) => (BackupSet::read(folder, with_tables)?, Sizes::new()),
+        Place::Bucket { bucket, .. } => bucket.read(with_tables).await?,
     };
     let data_dir = &plan.data_dir;
     check(plan, &set)?;
-    if let Some(url) = &plan.postgres {
-        let empty = is_empty_postgres(url)
-            .await
-            .context("cannot read PostgreSQL")?;
-        anyhow::ensure!(
-            empty,
-            "the PostgreSQL database of --database-url already has tables: restore into an empty database"
-        );
-    }
-    let store = ClickHouse::away(&set.database);
-    if let RestoreInto::External { target, .. } = &plan.into {
-        store.point_at(Some(target));
-        store.create_empty().await?;
-    }
     files::make_folder(data_dir)?;
+    let lock = files::lock_folder(data_dir)?;
+    let _lock =
+        lock.with_context(|| format!("another restore into {} is running", data_dir.display()))?;
+    // Another restore may have filled the folder meanwhile.
+    check_empty(data_dir)?;
+    let store = ClickHouse::away(&set.database);
+    check_databases(plan, &store).await?;
     let unfinished = data_dir.join(UNFINISHED);
-    let marker = File::create(&unfinished).and_then(|file| file.sync_all().map(|()| file));
-    let marker = marker.with_context(|| format!("cannot write {}", unfinished.display()))?;
-    anyhow::ensure!(
-        marker.try_lock().is_ok(),
-        "another restore into {} is running",
-        data_dir.display()
-    );
+    let marked = File::create(&unfinished).and_then(|file| file.sync_all());
+    marked.with_context(|| format!("cannot write {}", unfinished.display()))?;
     empty(data_dir)?;
     let (from, staging) = match &plan.from {
         Place::Folder(folder) => (folder.clone(), None),
         Place::Bucket { staging, .. } => {
-            let staging = Staging::take(staging)?;
-            staging.renew()?;
+            let staging = stage(staging)?;
             (staging.set(), Some(staging))
         }
     };
@@ -108,6 +95,37 @@ pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Resu
     std::fs::remove_file(&unfinished)?;
     files::sync_all(data_dir)?;
     Ok(set)
+}
+
+/// Returns an empty folder for the set.
+fn stage(below: &Path) -> anyhow::Result<Staging> {
+    let staging = Staging::take(below)?;
+    staging.renew()?;
+    for claim in staging.claims()? {
+        tracing::warn!(
+            place = claim.url,
+            "a killed backup has left files there: the next backup to this bucket with the same staging folder deletes them"
+        );
+    }
+    Ok(staging)
+}
+
+/// Fails unless the databases of the operator are empty.
+async fn check_databases(plan: &RestorePlan, store: &ClickHouse) -> anyhow::Result<()> {
+    if let Some(url) = &plan.postgres {
+        let empty = is_empty_postgres(url)
+            .await
+            .context("cannot read PostgreSQL")?;
+        anyhow::ensure!(
+            empty,
+            "the PostgreSQL database of --database-url already has tables: restore into an empty database"
+        );
+    }
+    if let RestoreInto::External { target, .. } = &plan.into {
+        store.point_at(Some(target));
+        store.create_empty().await?;
+    }
+    Ok(())
 }
 
 /// Deletes the files of an unfinished restore, except the marker.
@@ -153,14 +171,18 @@ fn check_room(
     files::check_room(&plan.data_dir, wanted)
 }
 
-/// Checks everything that can be checked without a connection.
-fn check(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
-    let data_dir = &plan.data_dir;
+fn check_empty(data_dir: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(
         files::is_empty(data_dir)? || is_unfinished(data_dir),
         "the data folder {} is not empty: restore into a new folder (--data-dir)",
         data_dir.display()
     );
+    Ok(())
+}
+
+/// Checks everything that can be checked without a connection.
+fn check(plan: &RestorePlan, set: &BackupSet) -> anyhow::Result<()> {
+    check_empty(&plan.data_dir)?;
     let has = |name: &str| set.files.iter().any(|file| file.path == Path::new(name));
     anyhow::ensure!(
         plan.postgres.is_none() || has(POSTGRES),

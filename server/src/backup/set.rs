@@ -1,5 +1,6 @@
 //! The description of a set.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::path::{Component, Path, PathBuf};
 
@@ -7,6 +8,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use unjank_protocol::Timestamp;
 
+use super::files;
 use crate::store::{BackupPart, DurableFiles};
 
 /// The description of a set of files. Without it, the set is incomplete.
@@ -22,6 +24,9 @@ pub(super) const LOG: &str = "log";
 pub(super) const DEAD_LETTERS: &str = "dead-letter";
 pub(super) const SYMBOLS: &str = "symbols";
 
+/// Files of a set, with their sizes.
+pub(super) type Sizes = BTreeMap<PathBuf, u64>;
+
 /// A complete set.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BackupSet {
@@ -36,8 +41,33 @@ pub struct BackupSet {
     pub parts: Vec<BackupPart>,
     /// The size of the tables in bytes.
     pub table_bytes: u64,
-    /// All files except those below `clickhouse/`, which has checksums of its own.
+    /// All files except those below `clickhouse/`, in which ClickHouse keeps checksums of its own.
     pub(super) files: Vec<CopiedFile>,
+    /// The files below `clickhouse/`. `None` in the sets of the first version, and if the tables are elsewhere.
+    #[serde(default)]
+    pub(super) tables: Option<TableFiles>,
+}
+
+/// The files below `clickhouse/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TableFiles {
+    files: u64,
+    bytes: u64,
+}
+
+impl TableFiles {
+    /// Counts the table files among the files of a set.
+    pub(super) fn among(sizes: &Sizes) -> Self {
+        let mut found = Self { files: 0, bytes: 0 };
+        for (_, bytes) in sizes
+            .iter()
+            .filter(|(path, _)| path.starts_with(CLICKHOUSE))
+        {
+            found.files += 1;
+            found.bytes += bytes;
+        }
+        found
+    }
 }
 
 /// Where the tables are.
@@ -73,8 +103,9 @@ impl BackupSet {
         written.with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Reads the description of a set, and checks that its files exist.
-    pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
+    /// Reads the description of a set, and checks that its files exist. `with_tables`: also those below `clickhouse/`.
+    pub(super) fn read(folder: &Path, with_tables: bool) -> anyhow::Result<Self> {
+        anyhow::ensure!(folder.is_dir(), "there is no folder {}", folder.display());
         let path = folder.join(DESCRIPTION);
         let bytes = match std::fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -85,6 +116,9 @@ impl BackupSet {
         let set = Self::parse(&folder.display(), &bytes)?;
         let size = |path: &Path| Some(std::fs::metadata(folder.join(path)).ok()?.len());
         set.check_files(&folder.display(), size)?;
+        if with_tables && set.tables.is_some() {
+            set.check_tables(&folder.display(), &files::sizes_below(folder)?)?;
+        }
         Ok(set)
     }
 
@@ -134,6 +168,32 @@ impl BackupSet {
             );
         }
         Ok(())
+    }
+
+    /// Fails unless `place` has as many files below `clickhouse/` as the set, of the same total size.
+    pub(super) fn check_tables(&self, place: &impl Display, sizes: &Sizes) -> anyhow::Result<()> {
+        let Some(expected) = self.tables else {
+            return Ok(());
+        };
+        let found = TableFiles::among(sizes);
+        anyhow::ensure!(
+            found == expected,
+            "the backup {place} was made with {} files ({} bytes) in the folder {CLICKHOUSE}, and has {} files ({} bytes) there",
+            expected.files,
+            expected.bytes,
+            found.files,
+            found.bytes
+        );
+        Ok(())
+    }
+
+    /// Removes what the set does not name, and the files below `clickhouse/` unless `with_tables`.
+    pub(super) fn retain_files(&self, sizes: &mut Sizes, with_tables: bool) {
+        let named: BTreeSet<&Path> = self.files.iter().map(|file| file.path.as_path()).collect();
+        sizes.retain(|path, _| match path.starts_with(CLICKHOUSE) {
+            true => with_tables,
+            false => named.contains(path.as_path()),
+        });
     }
 }
 

@@ -11,7 +11,7 @@ use super::byte_bar::byte_bar;
 use super::server::keep_files_private;
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::backup::{BackupBucket, BackupPlan, BackupSet, ControlAt, Place, make};
-use crate::config::{Shared, bucket_options};
+use crate::config::{Shared, bucket_options, bytes};
 
 /// Copy all data into a folder or a bucket, while the server runs
 ///
@@ -19,7 +19,7 @@ use crate::config::{Shared, bucket_options};
 ///
 /// The embedded engine first writes the tables into the data folder, so the data folder needs room for a second copy of the tables. A backup on the same disk protects against mistakes, not against the loss of the disk: copy it to another machine, or back up to a bucket.
 ///
-/// A backup to a bucket (`s3://bucket/prefix`) is made in a staging folder and then uploaded. `backup.json` is uploaded last: without it, `unjank restore` refuses the backup. Credentials and region come from `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and `AWS_ENDPOINT`, as for --symbols-url. The staging folder is deleted at the end. If the command is killed, the next backup to the same bucket deletes what it left.
+/// A backup to a bucket (`s3://bucket/prefix`) is made in a staging folder and then uploaded. `backup.json` is uploaded last: without it, `unjank restore` refuses the backup. Credentials and region come from `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and `AWS_ENDPOINT`, as for --symbols-url. The staging folder is deleted at the end. If the command is killed, the next backup to the same bucket with the same staging folder deletes what it left. Each server needs a prefix of its own.
 ///
 /// Your own ClickHouse writes the tables to --clickhouse-to. If the control database is in PostgreSQL, `pg_dump` must be on the PATH. Symbol files in a bucket (--symbols-url) and the setting `UNJANK_SECRET` are not copied.
 #[derive(Args, Debug)]
@@ -28,7 +28,7 @@ use crate::config::{Shared, bucket_options};
     after_long_help = "\
 Examples:
   unjank backup /backups/$(date -u +%F)                     the embedded engine
-  unjank backup s3://backups/shop/$(date -u +%F)             to a bucket
+  unjank backup s3://backups/shop/$(hostname)/$(date -u +%F) to a bucket
   unjank backup /backups/today --most-mib-per-second 50     with less load on the disk
   unjank backup /backups/today --clickhouse-url http://clickhouse:8123 \\
       --clickhouse-to \"S3('https://bucket.s3.amazonaws.com/today/{part}', 'key', 'secret')\""
@@ -45,6 +45,10 @@ pub(super) struct BackupArgs {
     /// Limit how fast ClickHouse reads the tables, in MiB per second. 0: no limit.
     #[arg(long, value_name = "MIB", default_value_t = 0)]
     most_mib_per_second: u32,
+
+    /// The minimum free space of the server, in bytes. The backup fails before the server rejects events: while the data folder's disk has less free space than twice this value, or than 1 GiB.
+    #[arg(long, env = "UNJANK_MIN_FREE_BYTES", value_name = "BYTES", default_value_t = 256 << 20, value_parser = bytes)]
+    min_free_bytes: u64,
 
     /// Where your own ClickHouse writes the tables: the destination of a BACKUP statement, with `{part}` in its name.
     #[arg(long, value_name = "SQL", value_parser = with_part)]
@@ -95,6 +99,7 @@ pub(super) fn run(shared: &Shared, args: BackupArgs) -> anyhow::Result<()> {
         control: control(shared),
         clickhouse_to: args.clickhouse_to,
         most_bytes_per_second: u64::from(args.most_mib_per_second) << 20,
+        min_free_bytes: args.min_free_bytes,
     };
     let bar = byte_bar();
     let report = |what: &str, done, all| show(&bar, what, done, all);

@@ -4,9 +4,10 @@ use std::io::Write;
 
 use clap::{Args, Subcommand};
 
+use super::output::unless_closed;
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::config::Shared;
-use crate::store::{DeadLetter, DeadLetters};
+use crate::store::{DeadLetter, DeadLetterError, DeadLetters};
 
 #[derive(Args, Debug)]
 pub(super) struct DeadLetterArgs {
@@ -16,7 +17,7 @@ pub(super) struct DeadLetterArgs {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// List all items: id, table, rows, time of arrival, and the reason for the rejection.
+    /// List all items: id, project, table, rows, time of arrival, and the reason for the rejection.
     List,
     /// Retry items after the cause is fixed.
     Retry(Items),
@@ -26,7 +27,7 @@ enum Command {
 
 #[derive(Args, Debug)]
 struct Items {
-    /// Ids as listed by `list`.
+    /// Ids as listed by `list`. Without them, `--all` is required.
     #[arg(required_unless_present = "all")]
     ids: Vec<String>,
 
@@ -40,27 +41,46 @@ pub(super) fn run(shared: &Shared, args: &DeadLetterArgs) -> anyhow::Result<()> 
     let mut out = std::io::stdout().lock();
     match &args.command {
         Command::List => {
-            writeln!(out, "id\ttable\trows\treceived_at\terror")?;
-            for DeadLetter {
-                id,
-                table,
-                rows,
-                received_at,
-                error,
-                ..
-            } in folder.list()?
-            {
-                writeln!(
-                    out,
-                    "{id}\t{table}\t{rows}\t{received_at}\t{}",
-                    error.replace(['\n', '\t'], " ")
-                )?;
-            }
-            Ok(())
+            let (items, unreadable) = folder.list()?;
+            unless_closed(list(&items, &mut out))?;
+            all_readable(&unreadable)
         }
         Command::Retry(items) => each(shared, &folder, items, true, &mut out),
         Command::Drop(items) => each(shared, &folder, items, false, &mut out),
     }
+}
+
+fn list(items: &[DeadLetter], out: &mut impl Write) -> anyhow::Result<()> {
+    writeln!(out, "id\tproject\ttable\trows\treceived_at\terror")?;
+    for DeadLetter {
+        id,
+        table,
+        project,
+        rows,
+        received_at,
+        error,
+        ..
+    } in items
+    {
+        writeln!(
+            out,
+            "{id}\t{project}\t{table}\t{rows}\t{received_at}\t{}",
+            error.replace(['\n', '\t'], " ")
+        )?;
+    }
+    Ok(())
+}
+
+/// Fails if there are items that cannot be read, and says which.
+fn all_readable(unreadable: &[DeadLetterError]) -> anyhow::Result<()> {
+    let reasons: Vec<_> = unreadable.iter().map(ToString::to_string).collect();
+    anyhow::ensure!(
+        reasons.is_empty(),
+        "{} items cannot be read: {}",
+        reasons.len(),
+        reasons.join("; ")
+    );
+    Ok(())
 }
 
 fn each(
@@ -70,11 +90,17 @@ fn each(
     retry: bool,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    let ids = if items.all {
-        folder.list()?.into_iter().map(|item| item.id).collect()
+    let (ids, unreadable) = if items.all {
+        let (items, unreadable) = folder.list()?;
+        let ids: Vec<_> = items.into_iter().map(|item| item.id).collect();
+        (ids, unreadable)
     } else {
-        items.ids.clone()
+        (items.ids.clone(), Vec::new())
     };
+    if ids.is_empty() {
+        writeln!(out, "no items")?;
+        return all_readable(&unreadable);
+    }
     let runtime = runtime()?;
     let clickhouse = runtime.block_on(store_in_use(shared, DEFAULT_WAIT))?;
     let ledger = shared.data_dir.join("drain.json");
@@ -100,5 +126,5 @@ fn each(
         }
     }
     anyhow::ensure!(failed == 0, "{failed} of {} items failed", ids.len());
-    Ok(())
+    all_readable(&unreadable)
 }

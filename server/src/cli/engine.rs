@@ -9,7 +9,7 @@ use tokio::io::AsyncReadExt;
 
 use super::runtime;
 use super::server::{keep_files_private, refuse_unfinished};
-use crate::config::{Engine, Shared, engine_passwords};
+use crate::config::{Engine, Shared, bytes, engine_passwords};
 use crate::serve::embedded;
 use crate::store::EngineSettings;
 
@@ -26,7 +26,7 @@ pub(super) struct EngineArgs {
     listen: SocketAddr,
 
     /// The memory limit, in bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
+    #[arg(long, value_name = "BYTES", default_value_t = 4 << 30, value_parser = bytes)]
     max_memory_bytes: u64,
 
     /// Only download the library to the cache, verify it, and print its path.

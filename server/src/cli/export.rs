@@ -5,14 +5,12 @@ mod spans;
 
 pub(super) use self::report::of_file;
 
-use std::io::ErrorKind;
-
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use uuid::Uuid;
 
 use super::choice::Choice;
-use super::output::{Output, OutputArgs};
+use super::output::{Output, OutputArgs, unless_closed};
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::config::Shared;
 use crate::query::{Weighed, chrome_trace, folded, raw_rows, speedscope, tables};
@@ -115,17 +113,7 @@ pub(super) fn run(shared: &Shared, args: &ExportArgs) -> anyhow::Result<()> {
             Command::Report(report) => report::run(shared, report).await,
         }
     });
-    match done {
-        // The reader, such as `head`, needs no more output.
-        Err(error) if is_broken_pipe(&error) => Ok(()),
-        done => done,
-    }
-}
-
-pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<std::io::Error>()
-        .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    unless_closed(done)
 }
 
 async fn rows(shared: &Shared, args: &CsvArgs) -> anyhow::Result<()> {

@@ -1,6 +1,7 @@
 //! `unjank healthcheck`: for container engines and scripts.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,7 +23,7 @@ pub(super) struct HealthcheckArgs {
 pub(super) fn run(shared: &Shared, args: &HealthcheckArgs) -> anyhow::Result<()> {
     let address = match args.address {
         Some(address) => address,
-        None => ServerFile::read(&shared.data_dir)?.admin_listen,
+        None => running(&shared.data_dir)?.admin_listen,
     };
     let (status, body) = runtime()?.block_on(async {
         tokio::time::timeout(Duration::from_secs(10), ask(address))
@@ -31,6 +32,18 @@ pub(super) fn run(shared: &Shared, args: &HealthcheckArgs) -> anyhow::Result<()>
     })?;
     anyhow::ensure!(status.is_success(), "{address} returned {status}: {body}");
     Ok(())
+}
+
+/// Another server may listen on the port of one that was killed.
+fn running(data_dir: &Path) -> anyhow::Result<ServerFile> {
+    let server = ServerFile::read(data_dir)?;
+    anyhow::ensure!(
+        server.is_running(),
+        "the server of {} (process {}) has ended",
+        data_dir.display(),
+        server.pid
+    );
+    Ok(server)
 }
 
 async fn ask(address: SocketAddr) -> anyhow::Result<(hyper::StatusCode, String)> {

@@ -7,6 +7,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 
+/// Ignores that standard output was closed: its reader, such as `head`, needs no more output.
+pub(super) fn unless_closed(done: anyhow::Result<()>) -> anyhow::Result<()> {
+    match done {
+        Err(error) if is_broken_pipe(&error) => Ok(()),
+        done => done,
+    }
+}
+
+pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
 #[derive(Args, Debug)]
 pub(super) struct OutputArgs {
     /// Write to this file instead of standard output

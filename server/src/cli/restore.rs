@@ -12,7 +12,7 @@ use super::byte_bar::byte_bar;
 use super::runtime;
 use super::server::keep_files_private;
 use crate::backup::{RestoreInto, RestorePlan, restore};
-use crate::config::Shared;
+use crate::config::{Shared, bytes};
 use crate::serve::{embedded, external};
 use crate::store::EngineSettings;
 
@@ -31,7 +31,7 @@ use crate::store::EngineSettings;
     after_long_help = "\
 Examples:
   unjank restore /backups/2026-11-28 --data-dir /var/lib/unjank-new
-  unjank restore s3://backups/shop/2026-11-28 --data-dir /var/lib/unjank-new
+  unjank restore s3://backups/shop/server-1/2026-11-28 --data-dir /var/lib/unjank-new
   unjank restore /backups/today --data-dir /var/lib/unjank-new --clickhouse-url http://clickhouse:8123 \\
       --clickhouse-from \"S3('https://bucket.s3.amazonaws.com/today/{part}', 'key', 'secret')\""
 )]
@@ -49,7 +49,7 @@ pub(super) struct RestoreArgs {
     clickhouse_from: Option<String>,
 
     /// The memory limit of the embedded engine, in bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
+    #[arg(long, value_name = "BYTES", default_value_t = 4 << 30, value_parser = bytes)]
     max_memory_bytes: u64,
 }
 

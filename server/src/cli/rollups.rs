@@ -3,7 +3,7 @@
 mod rebuild;
 
 use std::collections::BTreeSet;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use clap::{Args, Subcommand};
 use unjank_foundation::clock::UnixTime;
 
 use super::choice::time;
+use super::output::unless_closed;
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::auditor::{hour, last_closed};
 use crate::config::Shared;
@@ -103,12 +104,9 @@ pub(super) fn run(shared: &Shared, args: &RollupsArgs) -> anyhow::Result<ExitCod
         )
         .await
     })?;
-    let text = table(&checked);
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        // The reader, such as `head`, needs no more output.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        written => written?,
-    }
+    let text = table(&checked, args.to.is_none());
+    let written = std::io::stdout().lock().write_all(text.as_bytes());
+    unless_closed(written.map_err(Into::into))?;
     Ok(if checked.differences.is_empty() {
         ExitCode::SUCCESS
     } else {
@@ -220,10 +218,15 @@ impl Checked {
     }
 }
 
-fn table(checked: &Checked) -> String {
+/// `is_recent`: the period ends with the last complete hour.
+fn table(checked: &Checked, is_recent: bool) -> String {
     if checked.differences.is_empty() {
+        let missing = match is_recent {
+            true => "; the current hour is not included",
+            false => "",
+        };
         return format!(
-            "balanced: {} hours of {} signals, {} rows\n",
+            "balanced: {} hours of {} signals, {} rows compared{missing}\n",
             checked.hours.len(),
             checked.signals.len(),
             checked.events

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 
+use super::output::unless_closed;
 use super::{runtime, store_in_use};
 use crate::config::Shared;
 
@@ -58,7 +59,7 @@ pub(super) fn run(shared: &Shared, args: &SqlArgs) -> anyhow::Result<()> {
     let text = args.query()?;
     let text = text.trim().trim_end_matches([';', ' ', '\n']);
     anyhow::ensure!(!text.is_empty(), "the query is empty");
-    runtime()?.block_on(async {
+    unless_closed(runtime()?.block_on(async {
         let store = store_in_use(shared, Duration::from_secs(args.wait)).await?;
         let client = store.reader()?.with_database(&shared.clickhouse_database);
         // readonly=2 rejects writes but allows settings in the query.
@@ -69,5 +70,5 @@ pub(super) fn run(shared: &Shared, args: &SqlArgs) -> anyhow::Result<()> {
             out.write_all(&bytes)?;
         }
         Ok(out.flush()?)
-    })
+    }))
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -14,6 +14,9 @@ use crate::store::{ClickHouse, EngineFile, Failure};
 /// A server that has just started may not hold its data folder yet.
 const GRACE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How to reach the engine.
+const FILE: &str = "engine.json";
 
 /// How long commands without `--wait` wait for a starting engine.
 pub(super) const DEFAULT_WAIT: Duration = Duration::from_secs(30);
@@ -43,24 +46,36 @@ pub(super) async fn store_in_use(
             }
         };
         let starting = starting == Some(true);
-        if !starting && (begun.elapsed() >= GRACE.min(patience) || !data_dir.exists()) {
+        if !starting && !data_dir.exists() {
             anyhow::bail!(
-                "no embedded engine is running in {} ({reason}): start `unjank serve`, or set --clickhouse-url",
-                data_dir.display()
+                "no embedded engine is running: the data folder {} does not exist. Name it with --data-dir or --config, start `unjank serve`, or set --clickhouse-url",
+                absolute(data_dir).display()
+            );
+        }
+        if !starting && begun.elapsed() >= GRACE.min(patience) {
+            anyhow::bail!(
+                "no embedded engine is running in {} ({reason}): start `unjank serve`, name another folder with --data-dir or --config, or set \
+                 --clickhouse-url",
+                absolute(data_dir).display()
             );
         }
         if begun.elapsed() >= patience {
             anyhow::bail!(
-                "the engine in {} did not respond within {} s ({reason}): check the server's log, or wait longer (`unjank sql --wait`)",
-                data_dir.display(),
+                "the engine in {} did not respond within {} s ({reason}): check the server's log, which also says if the engine hangs and is restarted",
+                absolute(data_dir).display(),
                 patience.as_secs()
             );
         }
         if starting && !announced {
             announced = true;
+            // The file is written when the engine has started, and may be one of an earlier start.
+            let state = match reason.starts_with(FILE) {
+                true => "is starting",
+                false => "does not answer yet",
+            };
             writeln!(
                 std::io::stderr(),
-                "the engine is starting: waiting up to {} s",
+                "the engine {state}: waiting up to {} s",
                 patience.as_secs()
             )?;
         }
@@ -68,9 +83,14 @@ pub(super) async fn store_in_use(
     }
 }
 
+/// Returns the path for messages, which may be read in another folder.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// Points the store at the engine in `engine.json`, and checks that it responds.
 async fn connect(store: &ClickHouse, data_dir: &Path) -> Result<(), String> {
-    let file = EngineFile::read(data_dir).map_err(|error| format!("engine.json: {error}"))?;
+    let file = EngineFile::read(data_dir).map_err(|error| format!("{FILE}: {error}"))?;
     store.point_at(Some(&file.target(store.database())));
     match store.ping().await {
         Ok(()) => Ok(()),

@@ -2,6 +2,7 @@
 //! address of the server and a token.
 
 mod check;
+mod dry_run;
 mod files;
 mod list;
 mod progress;

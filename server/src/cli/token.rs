@@ -4,11 +4,12 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use unjank_database::{Actor, ControlError, Role, TokenScope};
+use unjank_database::{Actor, ApiToken, ControlError, Role, TokenScope};
 use unjank_foundation::clock::UnixTime;
 use unjank_foundation::task::Tasks;
 use uuid::Uuid;
 
+use super::output::unless_closed;
 use super::runtime;
 use crate::access::api_tokens::{IssueError, TokenRequest, issue};
 use crate::config::Shared;
@@ -123,20 +124,8 @@ pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
                 writeln!(out, "{}", credential.reveal())?;
             }
             Command::List(scope) => {
-                writeln!(out, "id\tstarts\trole\tproject\tname\texpires\trevoked")?;
-                for token in control.api_tokens(scope.project.as_deref()).await? {
-                    writeln!(
-                        out,
-                        "{}\t{}\t{}\t{}\t{}\t{}\t{}",
-                        token.id,
-                        token.prefix,
-                        token.role.as_str(),
-                        token.project.as_deref().unwrap_or("*"),
-                        token.name,
-                        shown(token.expires_at),
-                        shown(token.revoked_at),
-                    )?;
-                }
+                let tokens = control.api_tokens(scope.project.as_deref()).await?;
+                unless_closed(list(&tokens, &mut out))?;
             }
             Command::Revoke(Revocation { scope, id }) => {
                 control
@@ -148,6 +137,24 @@ pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
         tasks.end(Duration::from_secs(1)).await;
         Ok(())
     })
+}
+
+fn list(tokens: &[ApiToken], out: &mut impl Write) -> anyhow::Result<()> {
+    writeln!(out, "id\tstarts\trole\tproject\tname\texpires\trevoked")?;
+    for token in tokens {
+        writeln!(
+            out,
+            "{}\t{}\t{}\t{}\t{}\t{}\t{}",
+            token.id,
+            token.prefix,
+            token.role.as_str(),
+            token.project.as_deref().unwrap_or("*"),
+            token.name,
+            shown(token.expires_at),
+            shown(token.revoked_at),
+        )?;
+    }
+    Ok(())
 }
 
 fn shown(at: Option<UnixTime>) -> String {

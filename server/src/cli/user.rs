@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use unjank_database::{Actor, Control, NewUser};
 use unjank_foundation::task::Tasks;
 
+use super::output::unless_closed;
 use super::runtime;
 use crate::access::logins as people;
 use crate::config::Shared;
@@ -75,23 +76,33 @@ pub(super) fn run(shared: &Shared, args: &UserArgs) -> anyhow::Result<()> {
                 };
                 let user = control.create_user(new, &actor, now).await?;
                 let invitation = people::invite(&control, user.id, &actor, now).await?;
-                writeln!(out, "{}", invitation.secret.reveal())?;
+                print(invitation.secret.reveal(), &mut out)?;
             }
             Command::Invite(Address { email }) => {
                 let user = control.user_by_email(email).await?;
                 let invitation = people::invite(&control, user.id, &actor, now).await?;
-                writeln!(out, "{}", invitation.secret.reveal())?;
+                print(invitation.secret.reveal(), &mut out)?;
             }
             Command::Unlink(Address { email }) => {
                 let user = control.user_by_email(email).await?;
                 control.unlink_identities(user.id, &actor, now).await?;
             }
-            Command::List => list(&control, &mut out).await?,
+            Command::List => unless_closed(list(&control, &mut out).await)?,
         }
         control.close().await;
         tasks.end(Duration::from_secs(1)).await;
         Ok(())
     })
+}
+
+/// Prints the secret for programs, and how to use it for people.
+fn print(secret: &str, out: &mut impl Write) -> anyhow::Result<()> {
+    writeln!(out, "{secret}")?;
+    writeln!(
+        std::io::stderr(),
+        "The invitation is valid for 7 days. Open it at the address of your server: /invitation#{secret}"
+    )?;
+    Ok(())
 }
 
 async fn list(control: &Control, out: &mut impl Write) -> anyhow::Result<()> {

@@ -12,6 +12,6 @@ pub fn bucket_options() -> Vec<(String, String)> {
     };
     std::env::vars_os()
         .filter_map(text)
-        .filter(|(name, _)| name.starts_with(VARIABLES))
+        .filter(|(name, value)| name.starts_with(VARIABLES) && !value.is_empty())
         .collect()
 }

@@ -70,7 +70,8 @@ pub struct Oidc {
         long,
         env = "UNJANK_OIDC_CREATE_PEOPLE",
         value_name = "ON|OFF",
-        value_enum
+        value_enum,
+        ignore_case = true
     )]
     pub oidc_create_people: Option<Switch>,
 
@@ -197,14 +198,18 @@ mod tests {
     #[test]
     fn unknown_people_get_accounts_if_roles_are_mapped_or_the_setting_is_on() {
         assert!(!complete(&[]).creates_people);
-        assert!(complete(&["--oidc-create-people", "on"]).creates_people);
+        for on in ["on", "ON", "true", "yes", "1"] {
+            assert!(complete(&["--oidc-create-people", on]).creates_people);
+        }
         let mapped = ["--oidc-role", "a=operator;b=shop:viewer"];
         let settings = complete(&mapped);
         assert!(settings.creates_people);
         let given = settings.roles.given(&["b".to_owned()]);
         assert!(!given.operator && given.projects.len() == 1);
-        let mapped = [&mapped[..], &["--oidc-create-people", "off"]].concat();
-        assert!(!complete(&mapped).creates_people);
+        for off in ["off", "Off", "false", "no", "0"] {
+            let mapped = [&mapped[..], &["--oidc-create-people", off]].concat();
+            assert!(!complete(&mapped).creates_people);
+        }
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::{bytes, bytes_in};
+
 /// A part of the settings of `unjank serve`.
 #[derive(Args, Clone, Debug)]
 pub struct Symbols {
@@ -14,11 +16,11 @@ pub struct Symbols {
     pub symbols_url: Option<String>,
 
     /// The maximum size of the symbol files of one project, in bytes. Uploads above it fail.
-    #[arg(long, env = "UNJANK_SYMBOLS_MAX_BYTES", value_name = "BYTES", default_value_t = 20 << 30)]
+    #[arg(long, env = "UNJANK_SYMBOLS_MAX_BYTES", value_name = "BYTES", default_value_t = 20 << 30, value_parser = bytes)]
     pub symbols_max_bytes: u64,
 
     /// The maximum size of the lookup files on this server's disk, in bytes. They are made from symbol files and can be deleted.
-    #[arg(long, env = "UNJANK_SYMBOLS_CACHE_BYTES", value_name = "BYTES", default_value_t = 10 << 30)]
+    #[arg(long, env = "UNJANK_SYMBOLS_CACHE_BYTES", value_name = "BYTES", default_value_t = 10 << 30, value_parser = bytes)]
     pub symbols_cache_bytes: u64,
 
     /// A symbol file is deleted when no stored stack needs it, this many days after it was uploaded and last used; 0 keeps files forever.
@@ -26,7 +28,7 @@ pub struct Symbols {
     pub symbols_unused_days: u64,
 
     /// The maximum memory of the process that parses a symbol file, in bytes. A file that needs more is refused.
-    #[arg(long, env = "UNJANK_SYMBOLS_PARSER_MEMORY_BYTES", value_name = "BYTES", default_value_t = 2 << 30, value_parser = clap::value_parser!(u64).range(64 << 20..))]
+    #[arg(long, env = "UNJANK_SYMBOLS_PARSER_MEMORY_BYTES", value_name = "BYTES", default_value_t = 2 << 30, value_parser = bytes_in::<{ 64 << 20 }, { u64::MAX }>)]
     pub symbols_parser_memory_bytes: u64,
 
     /// The maximum time on the CPU for parsing a symbol file, in milliseconds. A file that takes longer is refused.

@@ -53,7 +53,7 @@ impl<'e> Pass<'e> {
 
     /// Records on the receipts why the pass stopped.
     pub(super) async fn record_error(&mut self, error: &StepError) {
-        if matches!(error, StepError::StillRunning | StepError::Waiting) {
+        if let StepError::StillRunning | StepError::Waiting | StepError::TakenOver = error {
             return;
         }
         tracing::warn!(project = self.project, %error, "an erasure is incomplete and will be retried");
@@ -90,6 +90,13 @@ impl<'e> Pass<'e> {
     }
 
     async fn erase_subjects(&mut self) -> Result<(), StepError> {
+        // Later runs, also those of other servers, erase at least the same rows.
+        let log = self.eraser.app.log.identity();
+        self.work_mut(|work| {
+            if !work.logs.contains(&log) {
+                work.logs.push(log);
+            }
+        });
         let scope_of = self.eraser.scope_of(&self.erasures);
         let clickhouse = &self.eraser.app.clickhouse;
         let dead_letters = &self.eraser.dead_letters;
@@ -120,6 +127,9 @@ impl<'e> Pass<'e> {
         loop {
             self.await_mutation(table).await?;
             let found = clickhouse.rows_to_erase(table, scope_of).await?;
+            if self.has_begun(table).await? {
+                continue;
+            }
             if found.is_empty() {
                 break;
             }
@@ -165,6 +175,16 @@ impl<'e> Pass<'e> {
             work.marks.insert(table.to_owned(), mark);
         });
         mark
+    }
+
+    /// Whether a mutation has begun that did not exist before the rows were counted. An earlier run of the pass, on a server that was
+    /// paused, can begin one at any time. It may have deleted rows before they were counted again, so their earlier count is kept.
+    async fn has_begun(&self, table: &str) -> Result<bool, StepError> {
+        let Some(mark) = self.work().marks.get(table).copied() else {
+            return Ok(false);
+        };
+        let mutation = self.eraser.app.clickhouse.mutation(table, mark).await?;
+        Ok(mutation.is_some())
     }
 
     /// Waits until a table's mutation is done, if one has begun.
@@ -332,11 +352,14 @@ impl<'e> Pass<'e> {
         Ok(())
     }
 
-    /// Waits for a mutation of the table that has begun. If rows are left, starts one. Returns whether it started one.
+    /// Waits for a mutation of the table that has begun. If rows are left, starts one. Returns false once no rows are left.
     async fn erase_project_rows(&mut self, table: &str) -> Result<bool, StepError> {
         self.await_mutation(table).await?;
         let clickhouse = &self.eraser.app.clickhouse;
         let rows = clickhouse.rows_of_project(table, &self.project).await?;
+        if self.has_begun(table).await? {
+            return Ok(true);
+        }
         if rows == 0 {
             self.settle(table);
         } else {
@@ -361,7 +384,9 @@ impl<'e> Pass<'e> {
                 one.kind == ErasureKind::User && scrubbing.try_on("", &one.subject).is_some();
         }
         let now = app.clock.now();
-        app.control.finish_pass(&self.erasures, now).await?;
+        if !app.control.finish_pass(&self.erasures, now).await? {
+            return Err(StepError::TakenOver);
+        }
         tracing::info!(
             project = self.project,
             erasures = self.erasures.len(),
@@ -410,7 +435,10 @@ impl<'e> Pass<'e> {
     }
 
     async fn save(&self) -> Result<(), StepError> {
-        Ok(self.eraser.app.control.save_pass(&self.erasures).await?)
+        match self.eraser.app.control.save_pass(&self.erasures).await? {
+            true => Ok(()),
+            false => Err(StepError::TakenOver),
+        }
     }
 }
 

@@ -12,11 +12,11 @@ use super::told::{ForwardState, Loss};
 use super::{Kind, Piece, REQUEST_BYTES, REQUEST_EVENTS};
 use crate::metrics::{ForwardMetrics, ForwardOutcome};
 
-/// The most bytes that wait for the collector of one project.
+/// Maximum bytes queued for one project.
 const PROJECT_BYTES: usize = 8 << 20;
 /// The most bytes of a batch for which nothing waits yet. No batch within the default limits has more, so an empty queue takes it whole.
 const FIRST_BATCH_BYTES: usize = 16 << 20;
-/// The most bytes that wait in all.
+/// Maximum bytes queued across all projects.
 const ALL_BYTES: usize = 32 << 20;
 /// What a waiting piece takes besides its body.
 const PIECE_BYTES: usize = 128;

@@ -1,4 +1,4 @@
-//! The setting of a project, and which spans match it.
+//! A project's forwarding setting, and the rules that select its spans.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,7 @@
 //! Decisions about groups of janks, and comments on them, follow a group that symbols or rules moved to another group.
 
+use unjank_foundation::clock::UnixTime;
+
 use super::reclassifier::Reclassifier;
 use crate::store::Failure;
 
@@ -13,8 +15,16 @@ impl Reclassifier {
         let failed = |error: unjank_database::ControlError| Failure::Later(error.to_string());
         let groups = self.control.groups_with_handling(project).await;
         for some in groups.map_err(failed)?.chunks(AT_ONCE) {
-            for (from, to) in self.clickhouse.moved_groups(project, some).await? {
-                let moved = self.control.move_group_handling(project, from, to);
+            let ids: Vec<u64> = some.iter().map(|(group, _)| *group).collect();
+            let moves = self.clickhouse.moved_groups(project, &ids).await?;
+            let moved = some
+                .iter()
+                .filter_map(|(from, latest)| Some((*from, *latest, *moves.get(from)?)));
+            let moved: Vec<(u64, UnixTime, u64)> = moved.collect();
+            for (from, latest, to) in moved {
+                let moved = self
+                    .control
+                    .move_group_handling(project, (from, latest), to);
                 moved.await.map_err(failed)?;
                 tracing::info!(
                     project,

@@ -1,9 +1,10 @@
 //! Reclassifies stored stacks in small chunks when a project's rules change.
 //!
 //! The remaining work is queried from ClickHouse and stored nowhere else. A killed server therefore resumes at its next
-//! start, and several servers at once only duplicate work. A stack may arrive late with a class of older rules, from a
-//! server that has not yet loaded the new ones or from an ingest log. Each project is therefore checked again after a
-//! while, and then periodically.
+//! start, and several servers at once only duplicate work. New rows have the time from before their stacks were read, so
+//! that a slow server does not replace what another has made from newer symbol files. A stack may arrive late with a
+//! class of older rules, from a server that has not yet loaded the new ones or from an ingest log. Each project is
+//! therefore checked again after a while, and then periodically.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -252,6 +253,7 @@ impl Reclassifier {
             }
             return Ok(());
         };
+        let now = self.clock.now();
         let last = self.clickhouse.end_of_stacks(project, after, PIECE).await?;
         let Some(last) = last else {
             self.finish(project, pass).await?;
@@ -267,10 +269,10 @@ impl Reclassifier {
         };
         let (waiting, stacks): (Vec<_>, Vec<_>) = stacks.into_iter().partition(is_waiting);
         let symbolicated = waiting.len() as u64;
-        self.symbolicate(project, &pass.rules, waiting).await?;
+        self.symbolicate(project, &pass.rules, waiting, now).await?;
         self.board.advance(project, symbolicated);
         let all = stacks.len();
-        let new = classify(&pass.rules, stacks, self.clock.now()).await?;
+        let new = classify(&pass.rules, stacks, now).await?;
         if !new.is_empty() {
             self.clickhouse
                 .insert_classes(project, classes.rules, &new)
@@ -297,7 +299,7 @@ fn too_long() -> Failure {
     Failure::Later(format!("no answer within {} s", LONGEST_STEP.as_secs()))
 }
 
-/// Classifies stacks in the order of their hashes until time runs out, but at least one.
+/// Classifies stacks in the order of their hashes until time runs out, but at least one. `now` is the time before they were read.
 pub(super) async fn classify(
     rules: &Arc<RuleSet>,
     mut stacks: Vec<StoredStack>,

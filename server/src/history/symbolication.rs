@@ -43,21 +43,24 @@ impl Reclassifier {
         rules: &Arc<RuleSet>,
         hashes: &[u64],
     ) -> Result<Vec<u64>, Failure> {
+        let now = self.clock.now();
         let stacks = self
             .clickhouse
             .reported_stacks(project, rules.id(), hashes)
             .await?;
         let done = stacks.iter().map(|stack| stack.hash).collect();
-        self.symbolicate(project, rules, stacks).await?;
+        self.symbolicate(project, rules, stacks, now).await?;
         Ok(done)
     }
 
-    /// Symbolicates and classifies stacks with their reported frames.
+    /// Symbolicates and classifies stacks with their reported frames. `now` is the time before they were read: if another server does the
+    /// same with newer symbol files meanwhile, its rows must be the later ones.
     pub(super) async fn symbolicate(
         &self,
         project: &str,
         rules: &Arc<RuleSet>,
         stacks: Vec<StoredStack>,
+        now: UnixTime,
     ) -> Result<(), Failure> {
         if stacks.is_empty() {
             return Ok(());
@@ -69,7 +72,6 @@ impl Reclassifier {
             .await
             .map_err(|error| Failure::Later(error.to_string()))?;
         let (mut stacks, readable) = without_system(rules, stacks, readable).await?;
-        let now = self.clock.now();
         let rows: Vec<SymbolicatedStack<'_>> = stacks
             .iter()
             .zip(&readable)

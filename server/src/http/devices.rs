@@ -57,7 +57,7 @@ pub(super) fn grpc() -> Router<Arc<App>> {
     grpc::services()
 }
 
-/// What the SDK sends and asks for.
+/// Routes of the SDK's own protocol: ingest, remote config and feature flags.
 fn own() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/ingest", post(ingest::ingest))
@@ -68,7 +68,7 @@ fn own() -> Router<Arc<App>> {
         .layer(DefaultBodyLimit::disable())
 }
 
-/// What exporters of OpenTelemetry send. OpenTelemetry documents it.
+/// Routes for OpenTelemetry exporters. OpenTelemetry documents the protocol.
 fn opentelemetry() -> Router<Arc<App>> {
     let export = |kind| otlp::export(kind, Transport::Http);
     Router::new()

@@ -6,14 +6,16 @@ use std::fmt::{self, Formatter};
 use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 use unjank_protocol::{AtMost, Batch, Limits, Module, NotEmpty, Resource, Signal, for_each_signal};
 use uuid::Uuid;
 
 use super::rejections::Rejections;
-use super::{Body, Refusal};
+use super::{Body, Refusal, faults};
 use crate::ingest::event_checks::{Event, Reject};
 
 /// Memory for the attributes, stacks and other lists inside the events of one batch: enough for 10,000 events with 30 attributes each, or
@@ -31,7 +33,7 @@ pub(super) fn decode<'a>(body: &'a Body<'_>, limits: &Limits) -> Result<Decoded<
     // Checking the whole body for UTF-8 once costs less than once for every string.
     let sent = body.as_sent();
     let mut read_once = sent.map(|text| read(Form::Typed, text));
-    if !matches!(read_once, Some(Ok(_) | Err(Stop::Refused(_))))
+    if may_need_repair(read_once.as_ref())
         && let Some(text) = body.repaired()
     {
         read_once = Some(read(Form::Typed, text));
@@ -44,25 +46,23 @@ pub(super) fn decode<'a>(body: &'a Body<'_>, limits: &Limits) -> Result<Decoded<
     let text = body.repaired().or(sent).unwrap_or_default();
     read(Form::Raw, text).map_err(|stop| match stop {
         Stop::Refused(refusal) => refusal,
-        Stop::Json(error) if error.classify() == Category::Data => Refusal::Envelope(format!(
-            "{} (line {}, column {})",
-            plain(&error),
-            error.line(),
-            error.column()
-        )),
-        Stop::Json(error) => Refusal::NotJson {
-            detail: plain(&error),
+        Stop::Json(error, member) if error.classify() == Category::Data => {
+            Refusal::Envelope(faults::in_words(member, &error))
+        }
+        Stop::Json(error, _) => Refusal::NotJson {
+            detail: faults::plain(&error),
             line: error.line(),
             column: error.column(),
         },
     })
 }
 
-/// The error without its line and column, which mean nothing in a fragment. Bounded, because it quotes the input.
-fn plain(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" at line ").next().unwrap_or_default();
-    text.chars().take(200).collect()
+/// Whether the body may be readable once it is repaired. The resource is read on its own, so its bad characters are a refusal.
+fn may_need_repair(read: Option<&Result<Decoded<'_>, Stop>>) -> bool {
+    matches!(
+        read,
+        None | Some(Err(Stop::Json(..) | Stop::Refused(Refusal::Resource(_))))
+    )
 }
 
 /// How the decoder reads an event.
@@ -76,7 +76,8 @@ enum Form {
 
 enum Stop {
     Refused(Refusal),
-    Json(serde_json::Error),
+    /// With the name of the member that was read.
+    Json(serde_json::Error, &'static str),
 }
 
 /// The state of one pass: the decoded data, and the limits.
@@ -86,6 +87,8 @@ struct Decoder<'l> {
     events: usize,
     lists_bytes: usize,
     rejections: Rejections,
+    /// The name of the member that is read.
+    member: &'static str,
     /// Why the pass ended early.
     refusal: Option<Refusal>,
 }
@@ -98,6 +101,7 @@ impl<'l> Decoder<'l> {
             events: 0,
             lists_bytes: 0,
             rejections: Rejections::default(),
+            member: "",
             refusal: None,
         }
     }
@@ -107,9 +111,9 @@ impl<'l> Decoder<'l> {
         let read = BatchSeed(&mut self).deserialize(&mut json);
         match (self.refusal, read) {
             (Some(refusal), _) => Err(Stop::Refused(refusal)),
-            (None, Err(error)) => Err(Stop::Json(error)),
+            (None, Err(error)) => Err(Stop::Json(error, self.member)),
             (None, Ok(batch)) => {
-                json.end().map_err(Stop::Json)?;
+                json.end().map_err(|error| Stop::Json(error, ""))?;
                 let rejections = self.rejections;
                 Ok(Decoded { batch, rejections })
             }
@@ -141,8 +145,20 @@ impl<'l> Decoder<'l> {
     }
 
     fn resource<'de, E: Error>(&mut self, raw: &'de RawValue) -> Result<Resource<'de>, E> {
-        serde_json::from_str(raw.get())
-            .map_err(|error| self.refuse(Refusal::Resource(plain(&error))))
+        faults::read(raw.get(), "").map_err(|fault| self.refuse(Refusal::Resource(fault)))
+    }
+
+    /// Reads a member of the envelope. The second pass reads it as raw text first, so that a fault names its field.
+    fn envelope<'de, V, A>(&mut self, map: &mut A) -> Result<V, A::Error>
+    where
+        V: Deserialize<'de>,
+        A: MapAccess<'de>,
+    {
+        if self.form == Form::Typed {
+            return map.next_value();
+        }
+        let raw: &'de RawValue = map.next_value()?;
+        faults::read(raw.get(), self.member).map_err(|fault| self.refuse(Refusal::Envelope(fault)))
     }
 
     /// Reads an event from its raw text. Rejects a malformed event and returns `None`.
@@ -154,7 +170,12 @@ impl<'l> Decoder<'l> {
         match serde_json::from_str::<V>(raw.get()) {
             Ok(event) => self.count_lists(&event).map(|()| Some(event)),
             Err(error) => {
-                let reject = Reject::new("invalid_event", plain(&error));
+                let detail = if self.rejections.lists_another() {
+                    faults::of::<V>(raw.get(), "", &error)
+                } else {
+                    String::new()
+                };
+                let reject = Reject::new("invalid_event", detail);
                 self.rejections.add_undecoded(V::SIGNAL, index, reject);
                 Ok(None)
             }
@@ -193,6 +214,20 @@ impl Member {
             Self::Modules => 1 << 6,
             Self::Events(signal) => 1 << (7 + signal as u32),
             Self::Unknown => 0,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::BatchId => "batch_id",
+            Self::SentAt => "sent_at",
+            Self::Resource => "resource",
+            Self::SessionId => "session_id",
+            Self::ConfigRevision => "config_revision",
+            Self::SplitFrom => "split_from",
+            Self::Modules => "modules",
+            Self::Events(signal) => signal.as_str(),
+            Self::Unknown => "",
         }
     }
 }
@@ -244,7 +279,7 @@ impl<'de> Visitor<'de> for BatchSeed<'_, '_> {
     type Value = Batch<'de>;
 
     fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("a batch")
+        f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Batch<'de>, A::Error> {
@@ -252,20 +287,29 @@ impl<'de> Visitor<'de> for BatchSeed<'_, '_> {
         let mut batch = Batch::default();
         let (mut batch_id, mut resource, mut seen) = (None, None, 0_u32);
         while let Some(member) = map.next_key::<Member>()? {
+            decoder.member = member.name();
             if seen & member.bit() != 0 {
-                return Err(Error::custom("a member occurs twice"));
+                let twice = format!("`{}` occurs twice", decoder.member);
+                return Err(decoder.refuse(Refusal::Envelope(twice)));
             }
             seen |= member.bit();
             match member {
-                Member::BatchId => batch_id = map.next_value()?,
-                Member::SentAt => batch.sent_at = map.next_value::<NotEmpty<_>>()?.0,
+                Member::BatchId => batch_id = decoder.envelope(&mut map)?,
+                Member::SentAt => {
+                    batch.sent_at = decoder.envelope::<NotEmpty<_>, _>(&mut map)?.0;
+                }
                 Member::Resource => resource = Some(decoder.resource(map.next_value()?)?),
                 Member::SessionId => {
-                    batch.session_id = map.next_value::<NotEmpty<Uuid>>()?.0.unwrap_or_default();
+                    let id = decoder.envelope::<NotEmpty<Uuid>, _>(&mut map)?.0;
+                    batch.session_id = id.unwrap_or_default();
                 }
-                Member::ConfigRevision => batch.config_revision = map.next_value()?,
-                Member::SplitFrom => batch.split_from = map.next_value::<SplitFrom>()?.0,
-                Member::Modules => batch.modules = map.next_value::<Modules<'de>>()?.0,
+                Member::ConfigRevision => batch.config_revision = decoder.envelope(&mut map)?,
+                Member::SplitFrom => {
+                    batch.split_from = decoder.envelope::<SplitFrom, _>(&mut map)?.0;
+                }
+                Member::Modules => {
+                    batch.modules = decoder.envelope::<Modules<'de>, _>(&mut map)?.0;
+                }
                 Member::Events(named) => {
                     for_each_signal!(&mut batch, |signal, events| if signal == named {
                         *events = ReadEvents::read(decoder, &mut map)?;
@@ -274,9 +318,13 @@ impl<'de> Visitor<'de> for BatchSeed<'_, '_> {
                 Member::Unknown => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        let missing = || decoder.refuse(Refusal::Resource("it is missing".to_owned()));
-        batch.resource = resource.ok_or_else(missing)?;
-        batch.batch_id = batch_id.ok_or_else(|| Error::missing_field("batch_id"))?;
+        let Some(resource) = resource else {
+            return Err(decoder.refuse(Refusal::Resource("it is missing".to_owned())));
+        };
+        let Some(batch_id) = batch_id else {
+            return Err(decoder.refuse(Refusal::Envelope("`batch_id` is missing".to_owned())));
+        };
+        (batch.resource, batch.batch_id) = (resource, batch_id);
         Ok(batch)
     }
 }
@@ -344,6 +392,14 @@ impl<'de, V: Event + Deserialize<'de>> Visitor<'de> for ListSeed<'_, '_, V> {
             index += 1;
         }
         Ok(events)
+    }
+
+    /// Lua has one type for lists and maps, and writes an empty list as an empty map.
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<V>, A::Error> {
+        match map.next_key::<IgnoredAny>()? {
+            None => Ok(Vec::new()),
+            Some(_) => Err(Error::invalid_type(Unexpected::Map, &self)),
+        }
     }
 
     fn visit_unit<E: Error>(self) -> Result<Vec<V>, E> {

@@ -59,6 +59,9 @@ impl Reject {
     }
 }
 
+/// The code of events whose times are too old or too far ahead when they arrive.
+pub(super) const TIME_OUT_OF_RANGE: &str = "time_out_of_range";
+
 /// A smaller skew is not corrected, because the network may have caused it.
 const SKEW_FLOOR_US: i64 = 30_000_000;
 const DAY_US: i64 = 86_400_000_000;
@@ -114,7 +117,7 @@ impl<'c> Checks<'c> {
         let age = Timestamp::from(self.received_at).micros_since(*time);
         if age > self.limits.age_us || age < -self.limits.ahead_us {
             return Err(Reject::new(
-                "time_out_of_range",
+                TIME_OUT_OF_RANGE,
                 format!(
                     "{sent} is {time} after clock correction; {} days back and {} minutes ahead are allowed",
                     self.limits.age_us / DAY_US,
@@ -144,7 +147,7 @@ impl<'c> Checks<'c> {
         let age = self.received_at.as_micros().saturating_sub(noon);
         if age > self.limits.age_us.saturating_add(2 * DAY_US) || age < -2 * DAY_US {
             return Err(Reject::new(
-                "time_out_of_range",
+                TIME_OUT_OF_RANGE,
                 format!("{sent} is too old or ahead (after correction: {day})"),
             ));
         }
@@ -218,6 +221,15 @@ impl<'c> Checks<'c> {
     /// Truncates a list to the limit.
     pub(super) fn list<T>(&self, list: &mut Vec<T>) {
         self.cut(list, self.limits.attributes);
+    }
+
+    /// Truncates a list to its last items.
+    pub(super) fn latest<T>(&self, list: &mut Vec<T>) {
+        let excess = list.len().saturating_sub(self.limits.attributes);
+        if excess > 0 {
+            list.drain(..excess);
+            self.truncated.set(true);
+        }
     }
 
     pub(super) fn frames<T>(&self, frames: &mut Vec<T>) {

@@ -34,7 +34,7 @@ impl Event for Jank<'_> {
         for sample in &mut self.samples {
             check_stack(checks, &mut sample.stack)?;
         }
-        checks.list(&mut self.run_log);
+        checks.latest(&mut self.run_log);
         for line in &mut self.run_log {
             checks.inner_time(&mut line.time);
             checks.text(&mut line.message);

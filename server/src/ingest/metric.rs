@@ -17,6 +17,14 @@ impl Event for Metric<'_> {
         checks.finite("value", self.value)?;
         checks.finite("min", self.min.unwrap_or_default())?;
         checks.finite("max", self.max.unwrap_or_default())?;
+        if let (Some(min), Some(max)) = (self.min, self.max)
+            && min > max
+        {
+            return Err(Reject::new(
+                "value_out_of_range",
+                format!("`min` is {min:e}, which is more than `max`: {max:e}"),
+            ));
+        }
         checks.sample_rate(self.sample_rate)?;
         if self.count == Some(0) {
             return Err(Reject::new(

@@ -40,8 +40,8 @@ impl<'b> Body<'b> {
 }
 
 /// Replaces what is not JSON or not text: bytes that are not UTF-8, halves of surrogate pairs and control characters by U+FFFD, tabs, line
-/// feeds and backslashes in texts by their escapes, `NaN` and `Infinity` by `null`, whole numbers with a fraction or an exponent by their
-/// digits. The result has at most four times as many bytes.
+/// feeds and backslashes in texts by their escapes, `NaN` and `Infinity` by `null`, whole numbers with a fraction or an exponent and -0 by
+/// their digits. The result has at most four times as many bytes.
 fn repaired(json: &[u8]) -> Option<String> {
     let sent = String::from_utf8_lossy(json);
     let text = sent.strip_prefix('\u{feff}').unwrap_or(&sent);
@@ -140,10 +140,13 @@ impl Repair<'_> {
     }
 }
 
-/// The digits of a whole number that is written with a fraction or an exponent: 41250.0, 4.125e4.
+/// The digits of a whole number that is written with a fraction or an exponent, or as -0: 41250.0, 4.125e4.
 fn whole(number: &str) -> Option<String> {
     /// From here on, floating-point numbers are not exact, and no field holds larger numbers.
     const LARGEST: f64 = 9_007_199_254_740_992.0;
+    if number == "-0" {
+        return Some("0".to_owned());
+    }
     if let Some((digits, fraction)) = number.split_once('.')
         && !fraction.is_empty()
         && fraction.bytes().all(|byte| byte == b'0')
@@ -191,6 +194,7 @@ mod tests {
                 "[41250.5, 1e999, 1e-3, 0, 0]",
             ),
             ("[18446744073709551615.0]", "[18446744073709551615]"),
+            ("[-0, -05, \"-0\"]", "[0, -05, \"-0\"]"),
         ] {
             assert_eq!(repaired_text(sent), read, "{sent}");
         }

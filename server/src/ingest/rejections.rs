@@ -2,7 +2,7 @@
 
 use unjank_protocol::{Receipt, Rejected, RejectedUnlisted, Signal};
 
-use crate::ingest::event_checks::Reject;
+use crate::ingest::event_checks::{Reject, TIME_OUT_OF_RANGE};
 
 #[derive(Default)]
 pub(super) struct Rejections {
@@ -32,7 +32,7 @@ impl Rejections {
                 events: 1,
             }),
         }
-        if self.listed.len() < Receipt::MAX_REJECTED {
+        if self.lists_another() {
             self.listed.push(reject.at(signal, index));
             return;
         }
@@ -48,12 +48,40 @@ impl Rejections {
         self.add(signal, index, reject);
     }
 
+    /// Whether the receipt lists the next rejected event.
+    pub(super) fn lists_another(&self) -> bool {
+        self.listed.len() < Receipt::MAX_REJECTED
+    }
+
     /// For each decoded event of a signal, its index in the list that the device sent.
     pub(super) fn decoded_indices(&self, signal: Signal) -> impl Iterator<Item = u32> + use<> {
         let missing = self.undecoded.iter().filter(|(of, _)| *of == signal);
         let missing: Vec<u32> = missing.map(|(_, index)| *index).collect();
         let mut missing = missing.into_iter().peekable();
         (0..).filter(move |index| missing.next_if_eq(index).is_none())
+    }
+
+    /// Turns the rejections of a signal into those of the batch's first arrival, and returns their number. Only whether a time is out of range
+    /// depends on when a batch arrives. `known` is the number at the first arrival if the server remembers it.
+    pub(super) fn of_first_arrival(&mut self, signal: Signal, known: Option<u32>) -> u32 {
+        let of_signal = self.counts.iter().filter(|one| one.signal == signal);
+        let (late, lasting): (Vec<_>, Vec<_>) =
+            of_signal.partition(|one| one.code == TIME_OUT_OF_RANGE);
+        let sum = |counts: Vec<&RejectedCount>| counts.iter().map(|one| one.events).sum::<u32>();
+        let (late, lasting) = (sum(late), sum(lasting));
+        let first = known.unwrap_or(lasting);
+        if first == late + lasting {
+            return first;
+        }
+        self.listed
+            .retain(|one| one.signal != signal || one.code != TIME_OUT_OF_RANGE);
+        self.unlisted.retain(|one| one.signal != signal);
+        let listed = self.listed.iter().filter(|one| one.signal == signal);
+        let events = u64::from(first).saturating_sub(listed.count() as u64);
+        if events > 0 {
+            self.unlisted.push(RejectedUnlisted { signal, events });
+        }
+        first
     }
 
     pub(super) fn counts(&self) -> &[RejectedCount] {

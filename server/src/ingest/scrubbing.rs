@@ -1,6 +1,7 @@
 //! The scrubbing rules of a project: the built-in rules, unless they are off, and its own rules.
 
 pub(super) mod built_in;
+mod members;
 
 use std::borrow::Cow;
 
@@ -193,6 +194,12 @@ impl Scrubbing {
                 replaced
             });
         }
+        if own.trim_start().starts_with(['{', '['])
+            && let Some(without) = members::without_secrets(&own, |name| self.is_secret(name))
+        {
+            found.add(Kind::Secret);
+            own = Cow::Owned(without);
+        }
         let built_in = self.document.built_in.then(|| built_in::scrubbed(&own));
         match (built_in.flatten(), own) {
             (Some((scrubbed, more)), _) => Some((scrubbed, found.and(more))),
@@ -203,18 +210,23 @@ impl Scrubbing {
 
     /// Returns the value of an attribute without its private data, or `None` if it has none.
     pub(super) fn attribute(&self, name: &str, value: &str) -> Option<(String, Found)> {
-        let names = |names: &[String]| names.iter().any(|one| one.eq_ignore_ascii_case(name));
-        let document = &self.document;
-        if value.is_empty() || names(&document.plain_attributes) {
+        if value.is_empty() || has_name(&self.document.plain_attributes, name) {
             return None;
         }
-        let is_secret = document.built_in && built_in::is_secret_name(name);
-        if is_secret || names(&document.secret_attributes) {
+        if self.is_secret(name) {
             let mut found = Found::default();
             found.add(Kind::Secret);
             return Some(("[secret]".to_owned(), found));
         }
         self.text(value)
+    }
+
+    /// Whether the value of an attribute, or of a member of one, is secret.
+    fn is_secret(&self, name: &str) -> bool {
+        let document = &self.document;
+        let is_built_in = document.built_in && built_in::is_secret_name(name);
+        (is_built_in && !has_name(&document.plain_attributes, name))
+            || has_name(&document.secret_attributes, name)
     }
 
     /// Scrubs a stored text. Returns `None` if the text does not change. `attribute` is the name of the text's attribute, or empty.
@@ -226,6 +238,10 @@ impl Scrubbing {
         };
         scrubbed.map(|(text, _)| text).filter(|new| new != text)
     }
+}
+
+fn has_name(names: &[String], name: &str) -> bool {
+    names.iter().any(|one| one.eq_ignore_ascii_case(name))
 }
 
 impl ScrubbingRule {
@@ -273,6 +289,17 @@ mod tests {
         assert_eq!(own.try_on("nickname", "bob").unwrap(), "[secret]");
         assert_eq!(own.try_on("order", "4111 1111 1111 1111"), None);
         assert_eq!(own.try_on("card", "4111 1111 1111 1111").unwrap(), "[card]");
+        assert_eq!(
+            own.try_on(
+                "form",
+                r#"{"nickname":"bob","cvv":123,"user":{"apiKey":"k1"}}"#
+            ),
+            Some(
+                r#"{"nickname":"[secret]","cvv":"[secret]","user":{"apiKey":"[secret]"}}"#
+                    .to_owned()
+            )
+        );
+        assert_eq!(own.try_on("form", r#"{"order":"7","items":[1]}"#), None);
         let off = scrubbing(serde_json::json!({"built_in": false})).unwrap();
         assert_eq!(off.try_on("password", "hunter2 bob@example.com"), None);
         assert_ne!(own.id(), off.id());

@@ -32,6 +32,8 @@ pub enum NotInflated {
         limit: usize,
     },
     Corrupt(&'static str),
+    /// Its zstd window is too large.
+    WideWindow,
 }
 
 /// Windows larger than this are refused, because a few bytes must not cause a large allocation.
@@ -138,7 +140,14 @@ fn unzstd(
     decoder
         .window_log_max(ZSTD_WINDOW_LOG_MAX)
         .map_err(|_| corrupt())?;
-    decoder.take(most).read_to_end(out).map_err(|_| corrupt())?;
+    decoder.take(most).read_to_end(out).map_err(|error| {
+        // The library has no other sign of a window above the limit.
+        if error.to_string().contains("too much memory") {
+            NotInflated::WideWindow
+        } else {
+            corrupt()
+        }
+    })?;
     if out.len() > limit {
         Err(NotInflated::TooLarge { limit })
     } else {

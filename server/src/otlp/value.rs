@@ -138,8 +138,9 @@ fn unwrapped(value: Json) -> Json {
         return Json::Null;
     };
     match (name.as_str(), value) {
-        ("intValue", Json::String(text)) => {
-            text.parse::<i64>().map_or(Json::String(text), Json::from)
+        ("intValue", Json::String(text)) => whole(&text).map_or(Json::String(text), Json::from),
+        ("intValue", Json::Number(number)) => {
+            whole(&number.to_string()).map_or(Json::Number(number), Json::from)
         }
         ("arrayValue", list) => values(list).map(unwrapped).collect(),
         ("kvlistValue", list) => Json::Object(
@@ -149,6 +150,12 @@ fn unwrapped(value: Json) -> Json {
         ),
         (_, value) => value,
     }
+}
+
+/// Parses a whole number, also one that a language without whole numbers writes: `7.0`.
+fn whole(text: &str) -> Option<i64> {
+    let digits = text.trim_end_matches('0').strip_suffix('.');
+    digits.unwrap_or(text).parse().ok()
 }
 
 fn values(list: Json) -> impl Iterator<Item = Json> {

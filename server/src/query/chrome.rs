@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::store::reads::StoredSpan;
 
@@ -14,35 +15,67 @@ const ROUNDING_US: i64 = 1;
 #[must_use]
 pub fn chrome_trace(spans: &[StoredSpan]) -> Value {
     let mut ordered: Vec<&StoredSpan> = spans.iter().collect();
-    ordered.sort_by_key(|span| (&span.thread, span.start, Reverse(span.duration_us)));
-    let process = spans.first().map(|span| {
-        let name = format!("{} on {}", span.app_version, span.device_model);
-        json!({"ph": "M", "name": "process_name", "pid": 1, "args": {"name": name}})
+    ordered.sort_by_key(|span| {
+        let duration = Reverse(span.duration_us);
+        (process(span), &span.thread, span.start, duration)
     });
-    let mut events: Vec<Value> = process.into_iter().collect();
-    let mut bars: Vec<(&StoredSpan, i64, usize)> = Vec::new();
-    let mut tracks = 0;
-    for of_thread in ordered.chunk_by(|one, other| one.thread == other.thread) {
+    let mut events: Vec<Value> = Vec::new();
+    let mut bars: Vec<(&StoredSpan, i64, [usize; 2])> = Vec::new();
+    let (mut pid, mut tracks) = (0, 0);
+    let mut last = None;
+    for of_thread in ordered.chunk_by(|one, other| thread(one) == thread(other)) {
+        let first = of_thread[0];
+        if last != Some(process(first)) {
+            last = Some(process(first));
+            pid += 1;
+            let name = process_name(first);
+            events.push(
+                json!({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}),
+            );
+        }
         let times = of_thread.iter().map(|span| (span.start, end(span)));
         let (drawn, count) = tracks_of(times);
-        let thread = of_thread.first().map_or("", |span| span.thread.as_str());
         for track in 1..=count {
             let name = match track {
-                1 => thread.to_owned(),
-                _ => format!("{thread} ({track})"),
+                1 => first.thread.clone(),
+                _ => format!("{} ({track})", first.thread),
             };
-            events.push(json!({"ph": "M", "name": "thread_name", "pid": 1, "tid": tracks + track, "args": {"name": name}}));
+            events.push(json!({"ph": "M", "name": "thread_name", "pid": pid, "tid": tracks + track, "args": {"name": name}}));
         }
         let placed = of_thread.iter().zip(drawn);
-        bars.extend(placed.map(|(span, (track, end))| (*span, end, tracks + track)));
+        bars.extend(placed.map(|(span, (track, end))| (*span, end, [pid, tracks + track])));
         tracks += count;
     }
     bars.sort_by_key(|(span, end, _)| (span.start, Reverse(*end)));
     events.extend(
         bars.into_iter()
-            .map(|(span, end, track)| event(span, end, track)),
+            .map(|(span, end, place)| event(span, end, place)),
     );
     json!({"displayTimeUnit": "ms", "traceEvents": events})
+}
+
+/// The running app of a span. A trace may contain several, and their threads may have the same names.
+fn process(span: &StoredSpan) -> (&str, &str, &str, Uuid) {
+    let StoredSpan {
+        app_id,
+        app_version,
+        device_model,
+        install_id,
+        ..
+    } = span;
+    (app_id, app_version, device_model, *install_id)
+}
+
+fn thread(span: &StoredSpan) -> ((&str, &str, &str, Uuid), &str) {
+    (process(span), &span.thread)
+}
+
+fn process_name(span: &StoredSpan) -> String {
+    let app = format!("{} {}", span.app_id, span.app_version);
+    match span.device_model.as_str() {
+        "" => app.trim().to_owned(),
+        model => format!("{} on {model}", app.trim()),
+    }
 }
 
 fn end(span: &StoredSpan) -> i64 {
@@ -77,7 +110,7 @@ fn tracks_of(bars: impl Iterator<Item = (i64, i64)>) -> (Vec<(usize, i64)>, usiz
     (drawn, open.len())
 }
 
-fn event(span: &StoredSpan, end: i64, track: usize) -> Value {
+fn event(span: &StoredSpan, end: i64, [pid, track]: [usize; 2]) -> Value {
     let mut args = serde_json::Map::new();
     for (name, value) in &span.attributes {
         args.insert(name.clone(), value.clone().into());
@@ -94,7 +127,7 @@ fn event(span: &StoredSpan, end: i64, track: usize) -> Value {
     }
     json!({
         "ph": "X", "name": span.name, "cat": span.kind, "ts": span.start, "dur": end - span.start,
-        "pid": 1, "tid": track, "args": args
+        "pid": pid, "tid": track, "args": args
     })
 }
 

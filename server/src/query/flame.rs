@@ -92,11 +92,16 @@ pub fn folded<'s>(stacks: impl IntoIterator<Item = WeighedStack<'s>>) -> String 
             .frames
             .iter()
             .rev()
-            .map(|frame| frame.label().replace([';', '\n'], " "))
+            .map(|frame| frame.label().replace(ends_a_frame, " "))
             .collect();
         text.push_str(&format!("{} {}\n", labels.join(";"), stack.value.round()));
     }
     text
+}
+
+/// Viewers end a line at `\r` too.
+fn ends_a_frame(char: char) -> bool {
+    char == ';' || char.is_control()
 }
 
 /// Returns a speedscope file: one sampled profile with weights in milliseconds.

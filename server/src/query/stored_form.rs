@@ -1,11 +1,11 @@
-//! The values of filters as rows have them.
+//! Converts filter values to the form in which rows store them.
 
 use unjank_remote_config::canonical_id;
 
 /// Dimensions with UUIDs.
 const IDS: [&str; 2] = ["install_id", "session_id"];
 
-/// Returns a value as rows have it: UUIDs with hyphens and names of systems, both in lower case.
+/// Converts a filter value to the stored form: UUIDs have hyphens, and UUIDs and OS names are lowercase.
 pub(super) fn stored_form(dimension: &str, value: &str) -> String {
     match dimension {
         _ if IDS.contains(&dimension) => canonical_id(value),
@@ -14,7 +14,7 @@ pub(super) fn stored_form(dimension: &str, value: &str) -> String {
     }
 }
 
-/// Returns a part of a value as rows have it.
+/// Converts the text of a `contains` filter to the stored form: ids and OS names are lowercase.
 pub(super) fn stored_part(dimension: &str, part: &str) -> String {
     if IDS.contains(&dimension) || dimension == "os_name" {
         part.to_lowercase()

@@ -12,12 +12,24 @@ use uuid::Uuid;
 
 pub enum Arrival {
     New(Ticket),
-    Duplicate {
-        /// The signals that were held back when the batch was stored. Empty after a restart.
-        held_back: Box<[Signal]>,
-    },
+    Duplicate(Unstored),
     /// Another request is appending the same batch right now.
     InFlight,
+}
+
+/// What was not stored of a batch that is stored. Empty after a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unstored {
+    /// The signals that were held back.
+    pub held_back: Box<[Signal]>,
+    /// The signals with rejected events, and how many.
+    pub rejected: Box<[(Signal, u32)]>,
+}
+
+impl Unstored {
+    fn is_empty(&self) -> bool {
+        self.held_back.is_empty() && self.rejected.is_empty()
+    }
 }
 
 /// The right to store one batch. A ticket that is dropped without [`Ticket::stored`] leaves the batch unknown.
@@ -27,12 +39,12 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Remembers the batch as durable, except for the events of the held-back signals.
-    pub fn stored(self, held_back: Box<[Signal]>) {
+    /// Remembers the batch as durable, except for some of its events.
+    pub fn stored(self, unstored: Unstored) {
         let mut memory = self.batches.lock();
         memory.remember(self.key, self.batches.capacity);
-        if !held_back.is_empty() {
-            memory.young.held_back.insert(self.key, held_back);
+        if !unstored.is_empty() {
+            memory.young.unstored.insert(self.key, unstored);
         }
     }
 }
@@ -63,14 +75,15 @@ struct Memory {
 struct Generation {
     batches: HashSet<Key>,
     /// For the few batches that were not stored whole.
-    held_back: HashMap<Key, Box<[Signal]>>,
+    unstored: HashMap<Key, Unstored>,
 }
 
 impl Generation {
     fn duplicate(&self, key: &Key) -> Option<Arrival> {
-        self.batches.contains(key).then(|| Arrival::Duplicate {
-            held_back: self.held_back.get(key).cloned().unwrap_or_default(),
-        })
+        let unstored = || self.unstored.get(key).cloned().unwrap_or_default();
+        self.batches
+            .contains(key)
+            .then(|| Arrival::Duplicate(unstored()))
     }
 }
 
@@ -123,7 +136,7 @@ impl Memory {
         if self.young.batches.len() >= capacity / 2 {
             std::mem::swap(&mut self.young, &mut self.old);
             self.young.batches.clear();
-            self.young.held_back.clear();
+            self.young.unstored.clear();
         }
         self.young.batches.insert(key);
     }
@@ -148,9 +161,13 @@ mod tests {
         let Arrival::New(ticket) = arrive(&batches, 1) else {
             panic!("new again")
         };
-        ticket.stored(Box::from([Signal::Spans]));
+        let unstored = Unstored {
+            held_back: Box::from([Signal::Spans]),
+            rejected: Box::from([(Signal::Janks, 2)]),
+        };
+        ticket.stored(unstored.clone());
         let again = arrive(&batches, 1);
-        assert!(matches!(again, Arrival::Duplicate { held_back } if *held_back == [Signal::Spans]));
+        assert!(matches!(again, Arrival::Duplicate(again) if again == unstored));
         assert!(matches!(
             batches.arrive("other", Uuid::from_u128(1), &[]),
             Arrival::New(_)
@@ -169,7 +186,7 @@ mod tests {
             matches!(half(), Arrival::InFlight),
             "the whole batch is in flight"
         );
-        whole.stored(Box::default());
+        whole.stored(Unstored::default());
         assert!(matches!(half(), Arrival::New(_)));
     }
 
@@ -178,13 +195,13 @@ mod tests {
         let batches = Arc::new(RecentBatches::new(8));
         for id in 0..100 {
             if let Arrival::New(ticket) = arrive(&batches, id) {
-                ticket.stored(Box::default());
+                ticket.stored(Unstored::default());
             }
         }
         let memory = batches.lock();
         assert!(memory.young.batches.len() + memory.old.batches.len() <= 8);
         drop(memory);
-        assert!(matches!(arrive(&batches, 99), Arrival::Duplicate { .. }));
+        assert!(matches!(arrive(&batches, 99), Arrival::Duplicate(_)));
         assert!(matches!(arrive(&batches, 0), Arrival::New(_)));
     }
 }

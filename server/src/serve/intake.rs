@@ -35,7 +35,7 @@ pub(super) fn open(settings: &Serve, parts: Parts<'_>) -> anyhow::Result<Intake>
     let recent_batches = Arc::new(RecentBatches::new(RECENT_BATCHES));
     let recall = |project: &str, batch_id| recent_batches.recall(project, batch_id);
     let records = parts.log.recall(recall)?;
-    tracing::info!(records, "the ingest log is open");
+    tracing::debug!(records, "recalled the batches of the ingest log");
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let connections = parts.connections;
     let uploads = connections - connections.div_ceil(8);

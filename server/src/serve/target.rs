@@ -7,7 +7,9 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Shared;
-use crate::store::{ClickHouse, EnginePasswords, EngineSettings, Login, Target, migrate};
+use crate::store::{
+    ClickHouse, EnginePasswords, EngineSettings, IngestLog, Login, Target, migrate_used,
+};
 
 /// Returns the target for the URL of a ClickHouse server.
 pub(crate) fn external(shared: &Shared, url: &str) -> Target {
@@ -52,12 +54,17 @@ fn is_loopback(url: &str) -> bool {
 }
 
 /// Updates the schema of a ClickHouse server and then points the handle at it. Retries until the server answers.
-pub(super) async fn connect(clickhouse: ClickHouse, target: Target, shutdown: CancellationToken) {
+pub(super) async fn connect(
+    clickhouse: ClickHouse,
+    target: Target,
+    log: IngestLog,
+    shutdown: CancellationToken,
+) {
     let fresh = ClickHouse::away(clickhouse.database());
     fresh.point_at(Some(&target));
     loop {
-        match migrate(&fresh).await {
-            Ok(_) => break,
+        match migrate_used(&fresh, log.drained_and_durable().0).await {
+            Ok(()) => break,
             Err(failure) => {
                 tracing::error!(%failure, url = target.url, "cannot use ClickHouse yet; events are kept in the ingest log");
             }

@@ -145,7 +145,7 @@ pub(super) const END_TIMEOUT: Duration = Duration::from_secs(300);
 pub(super) const EXACTLY_ONCE: [(&str, &str); 4] = [
     ("insert_deduplicate", "1"),
     ("async_insert", "0"),
-    // A view's GROUP BY yields each key once. To merge the rows again before the write took a quarter of an INSERT's time.
+    // A view's GROUP BY yields each key once. Merging the rows again before the write took a quarter of the INSERT's time.
     ("optimize_on_insert", "0"),
     ("deduplicate_blocks_in_dependent_materialized_views", "1"),
 ];

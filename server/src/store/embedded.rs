@@ -1,4 +1,4 @@
-//! Runs the embedded engine if no ClickHouse URL is set, and restarts it when it dies.
+//! Runs the embedded engine if no ClickHouse URL is set, and restarts it when it dies or hangs.
 //!
 //! ClickHouse runs in a separate process, so its crash does not affect the server. It ends when the server ends, even if the server is killed.
 
@@ -15,7 +15,9 @@ use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, Login, Target};
 use super::durable_file::DurableFiles;
-use super::migrations::migrate;
+use super::engine_watch;
+use super::log::IngestLog;
+use super::migrations::migrate_used;
 
 /// The names of the engine's users.
 const WRITER: &str = "writer";
@@ -257,6 +259,7 @@ async fn forget_queries(clickhouse: &ClickHouse) {
 pub struct EmbeddedEngine {
     settings: EngineSettings,
     clickhouse: ClickHouse,
+    log: IngestLog,
     restarts: prometheus::IntCounter,
 }
 
@@ -264,11 +267,13 @@ impl EmbeddedEngine {
     pub fn new(
         settings: EngineSettings,
         clickhouse: ClickHouse,
+        log: IngestLog,
         restarts: prometheus::IntCounter,
     ) -> Self {
         Self {
             settings,
             clickhouse,
+            log,
             restarts,
         }
     }
@@ -320,8 +325,9 @@ impl EmbeddedEngine {
         let target = started.file.target(self.clickhouse.database());
         let fresh = ClickHouse::away(self.clickhouse.database());
         fresh.point_at(Some(&target));
+        let stored = self.log.drained_and_durable().0;
         tokio::select! {
-            migrated = migrate(&fresh) => drop(migrated?),
+            migrated = migrate_used(&fresh, stored) => migrated?,
             ended = started.engine.ended() => anyhow::bail!(ended),
             () = shutdown.cancelled() => return started.stop(&settings.data_dir).await,
         }
@@ -336,6 +342,7 @@ impl EmbeddedEngine {
             ended = started.engine.ended() => Some(ended),
             () = shutdown.cancelled() => None,
             () = forget_queries(&fresh) => None,
+            reason = engine_watch::hangs(&fresh) => Some(reason),
         };
         // The engine waits for connections that are open.
         for client in [&self.clickhouse, &fresh] {

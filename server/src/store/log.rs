@@ -405,8 +405,15 @@ fn ended() -> LogError {
 
 /// Logs what the recovery found.
 fn report(recovery: &Recovery, metrics: &LogMetrics) {
-    if recovery.torn_bytes > 0 {
-        metrics.torn_bytes.inc_by(recovery.torn_bytes);
+    metrics.torn_bytes.inc_by(recovery.torn_bytes);
+    if recovery.torn_has_whole_record {
+        metrics.damaged_ranges.inc();
+        tracing::error!(
+            bytes = recovery.torn_bytes,
+            "removed a damaged record of its full length from the end of the ingest log: it may have been acknowledged, and is lost then. \
+             Only a power cut leaves such a record of a write that was not acknowledged"
+        );
+    } else if recovery.torn_bytes > 0 {
         tracing::warn!(
             bytes = recovery.torn_bytes,
             "removed an incomplete record from the end of the ingest log: usual after a crash, which interrupts a write before its acknowledgement"
@@ -415,8 +422,10 @@ fn report(recovery: &Recovery, metrics: &LogMetrics) {
     for damage in &recovery.damaged {
         metrics.damaged_ranges.inc();
         tracing::error!(
-            ?damage,
-            "the ingest log is damaged here; the records after the damage are read"
+            segment = format!("{:016x}-….segment", damage.segment),
+            offset = damage.offset,
+            bytes = damage.bytes,
+            "the ingest log is damaged here: records that were not stored yet are lost; the records after the damage are read"
         );
     }
 }

@@ -113,6 +113,20 @@ pub async fn migrate(clickhouse: &ClickHouse) -> Result<Vec<&'static str>, Failu
     Ok(applied)
 }
 
+/// Migrates the database of a server whose ledger says that it stored `stored` records of its log there. An empty database is not that one.
+pub async fn migrate_used(clickhouse: &ClickHouse, stored: u64) -> Result<(), Failure> {
+    let applied = migrate(clickhouse).await?;
+    if stored > 0 && applied.len() == MIGRATIONS.len() {
+        tracing::error!(
+            stored,
+            database = clickhouse.database(),
+            "the ledger says that this server has stored this many records, but the database of ClickHouse was empty. Is the right disk \
+             mounted, and the right ClickHouse set? Stop the server and restore a backup"
+        );
+    }
+    Ok(())
+}
+
 /// Whether the baseline makes the schema: in a database without tables, or if the baseline was interrupted. The ledger has the baseline
 /// before the first table exists, and all migrations once all tables exist.
 async fn begins_with_baseline(

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, interval, timeout_at};
 use tokio_util::sync::CancellationToken;
 use unjank_database::{Actor, Control, ControlError, SymbolFile};
-use unjank_foundation::clock::Clock;
+use unjank_foundation::clock::{Clock, HOUR};
 use uuid::Uuid;
 
 use super::MAX_FILE_BYTES;
@@ -309,7 +309,7 @@ impl Assemblies {
         })
     }
 
-    /// Returns the file if the project has it. Adds the id that the uploader names.
+    /// Returns the file if the project has it. Records the upload, to within an hour, and adds the id that the uploader names.
     async fn known(&self, request: &AssemblyRequest) -> Result<Option<SymbolFile>, AssembleError> {
         let (project, checksum) = (&request.project, &request.checksum);
         let file = match self.control().symbol_file(project, checksum).await {
@@ -323,9 +323,17 @@ impl Assemblies {
             self.joiner.lookups.lose(project, file.id, why).await?;
             return Ok(None);
         }
+        let (control, now) = (self.control(), self.clock.now());
+        // Builds that change nothing upload the same file again, for as long as it is needed.
+        if file.uploaded_at < now.floor(HOUR) {
+            let renewed = control.renew_symbol_file(project, file.id, &request.actor, now);
+            match renewed.await {
+                // Another server has removed it meanwhile.
+                Err(ControlError::NotFound) => return Ok(None),
+                other => other?,
+            }
+        }
         if let Some(id) = &request.id {
-            let now = self.clock.now();
-            let control = self.control();
             let named = control.name_symbol_file((project, &file), id, &request.actor, now);
             named.await?;
         }
@@ -354,7 +362,7 @@ impl Assemblies {
         }
     }
 
-    /// Deletes old chunks and takes over waiting files, again and again.
+    /// Periodically deletes old chunks, and takes over files that another server left unfinished.
     async fn sweep(&self) {
         let mut every = interval(SWEEP_EVERY);
         loop {

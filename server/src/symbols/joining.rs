@@ -2,9 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sha1::Digest;
 use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
 use unjank_database::{ControlError, NewSymbolFile};
 use unjank_foundation::clock::Clock;
 use unjank_symbols::Found;
@@ -20,6 +22,10 @@ use crate::store::free_bytes;
 const MAX_BUILDS: u64 = 500_000;
 /// The maximum length of the name of a build.
 const MAX_NAME: usize = 300;
+/// The maximum number of times that a content is stored because another server has deleted it.
+const ATTEMPTS: usize = 3;
+/// The time limit for finding a stored content. Changes to the control database wait meanwhile.
+const FIND_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) enum JoinError {
@@ -76,28 +82,51 @@ impl Joiner {
             )?;
             lookups.keep(project, &content, (first, &out)).await?;
         }
-        let _changing = lookups.changing.lock().await;
-        lookups.store.put_file(project, &content, &path).await?;
         let new = NewSymbolFile {
             checksum: request.checksum.clone(),
-            content: content.clone(),
+            content,
             name: request.name.clone(),
             bytes,
             found,
         };
-        let now = self.clock.now();
-        let added = lookups
-            .control
-            .add_symbol_file(project, new, &request.actor, now);
-        match added.await {
-            Ok(_) => Ok(()),
-            Err(ControlError::NotFound) => {
-                lookups.store.drop_file(project, &content).await?;
-                let reason = format!("there is no project `{project}`, or it is being erased");
-                Err(JoinError::Refused(reason))
+        let _changing = lookups.changing.lock().await;
+        self.add(request, &new, &path).await
+    }
+
+    /// Stores the content of a file and adds the file.
+    async fn add(
+        &self,
+        request: &AssemblyRequest,
+        new: &NewSymbolFile,
+        path: &Path,
+    ) -> Result<(), JoinError> {
+        let lookups = &self.lookups;
+        let (project, content) = (&request.project, &new.content);
+        for _ in 0..ATTEMPTS {
+            lookups.store.put_file(project, content, path).await?;
+            let is_stored = async {
+                let found = lookups.store.has_file(project, content, new.bytes);
+                matches!(timeout(FIND_WITHIN, found).await, Ok(Ok(true)))
+            };
+            let (new, now) = (new.clone(), self.clock.now());
+            let added =
+                lookups
+                    .control
+                    .add_symbol_file(project, new, &request.actor, now, is_stored);
+            match added.await {
+                Ok(Some(_)) => return Ok(()),
+                // Another server has removed an earlier file with this content, and has just deleted the content.
+                Ok(None) => {}
+                Err(ControlError::NotFound) => {
+                    lookups.store.drop_file(project, content).await?;
+                    let reason = format!("there is no project `{project}`, or it is being erased");
+                    return Err(JoinError::Refused(reason));
+                }
+                Err(error) => return Err(error.into()),
             }
-            Err(error) => Err(error.into()),
         }
+        let missing = "the symbol store does not have the content that was just stored";
+        Err(JoinError::Failed(missing.to_owned()))
     }
 
     async fn check_quota(

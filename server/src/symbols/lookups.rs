@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::sync::Mutex as AsyncMutex;
-use unjank_database::{Actor, Control, ControlError, UsableBuild};
+use unjank_database::{Control, ControlError, UsableBuild};
 use unjank_foundation::clock::Clock;
 use unjank_symbols::{Format, Found, LOOKUP_VERSION, LookupFile, LookupKind, SymbolId};
 use uuid::Uuid;
@@ -71,11 +71,12 @@ pub struct Lookups {
     pub(super) control: Control,
     pub(super) store: Arc<SymbolStore>,
     pub(super) parser: Arc<Parser>,
-    clock: Clock,
+    pub(super) clock: Clock,
     folder: PathBuf,
     max_bytes: u64,
     open: Mutex<HashMap<(String, SymbolId), Entry>>,
-    /// Held while a file and its row are added or removed, so that the removal of a file does not delete the content of a new one.
+    /// Held while a file and its row are added or removed, so that the removal of a file does not delete the content of a new one. Between
+    /// servers, the control database prevents that.
     pub(super) changing: AsyncMutex<()>,
     /// By project. One lookup file of a project is made at a time, so that two callers do not make the same.
     making: Mutex<HashMap<String, Arc<AsyncMutex<()>>>>,
@@ -330,40 +331,6 @@ impl Lookups {
             Err(StoreError::Lost(why)) => Err(LookupError::Lost { file, why }),
             other => Ok(other?),
         }
-    }
-
-    /// Removes a file whose content is lost, so that it can be uploaded again.
-    pub(super) async fn lose(
-        &self,
-        project: &str,
-        file: Uuid,
-        why: &str,
-    ) -> Result<(), LookupError> {
-        // Of a store that cannot be used, it is unknown what is lost.
-        self.store.check().await?;
-        tracing::error!(project, %file, why, "a symbol file is lost: upload it again");
-        let removed = self.remove(project, file, &Actor::system("symbols")).await;
-        match removed {
-            // Another server was first.
-            Err(LookupError::Control(ControlError::NotFound)) => Ok(()),
-            other => other,
-        }
-    }
-
-    /// Removes a file, and its content if no other file has the same.
-    pub(super) async fn remove(
-        &self,
-        project: &str,
-        file: Uuid,
-        actor: &Actor,
-    ) -> Result<(), LookupError> {
-        let _changing = self.changing.lock().await;
-        let now = self.clock.now();
-        let removed = self.control.remove_symbol_file(project, file, actor, now);
-        if let Some(content) = removed.await? {
-            self.store.drop_file(project, &content).await?;
-        }
-        Ok(())
     }
 
     /// Deletes the lookup files of all projects but these.

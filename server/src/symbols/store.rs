@@ -30,14 +30,18 @@ const CONCURRENT: usize = 16;
 /// How often and for how long a request to a bucket is repeated. Build tools wait for the answer, and ask again later.
 const RETRIES: usize = 3;
 const RETRY_FOR: Duration = Duration::from_secs(20);
+/// The maximum time of one request to a bucket, unless `AWS_TIMEOUT` names another.
+const ANSWER_WITHIN: &str = "60 seconds";
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("the symbol store: {0}")]
+    #[error("cannot read or write the symbol store: {0}")]
     Object(object_store::Error),
     #[error("the symbol store rejects the server's credentials: {0}")]
     Denied(object_store::Error),
-    #[error("the symbol store: {0}")]
+    #[error("cannot use the symbol store: {0}")]
+    Folder(String),
+    #[error("cannot read or write the symbol store: {0}")]
     Io(#[from] std::io::Error),
     /// The store does not have the content, or has another one under its name.
     #[error("the symbol store has lost the content: {0}")]
@@ -79,7 +83,9 @@ pub struct SymbolStore {
 impl SymbolStore {
     /// Opens a folder, and creates it if necessary.
     pub fn folder(folder: &FilePath) -> Result<Self, StoreError> {
-        std::fs::create_dir_all(folder)?;
+        std::fs::create_dir_all(folder).map_err(|error| {
+            StoreError::Folder(format!("cannot create {}: {error}", folder.display()))
+        })?;
         let chunks = LocalFileSystem::new_with_prefix(folder)?.with_automatic_cleanup(true);
         Ok(Self {
             objects: Arc::new(chunks.clone().with_fsync(true)),
@@ -96,13 +102,14 @@ impl SymbolStore {
             retry_timeout: RETRY_FOR,
             ..RetryConfig::default()
         };
-        let opened = bucket::open(url, options, retry).map_err(|error| match error {
-            BucketError::Settings(error) => StoreError::from(error),
-            error @ BucketError::Url(_) => {
-                let error = format!("--symbols-url {error}");
-                std::io::Error::new(std::io::ErrorKind::InvalidInput, error).into()
-            }
-        })?;
+        let opened =
+            bucket::open(url, options, retry, ANSWER_WITHIN).map_err(|error| match error {
+                BucketError::Settings(error) => StoreError::from(error),
+                error @ BucketError::Url(_) => {
+                    let error = format!("--symbols-url {error}");
+                    std::io::Error::new(std::io::ErrorKind::InvalidInput, error).into()
+                }
+            })?;
         Ok(Self {
             chunks: Arc::clone(&opened.objects),
             objects: opened.objects,

@@ -33,8 +33,9 @@ pub async fn delete_unused_files(
 ) -> Result<usize, SweepError> {
     let control = &lookups.control;
     let actor = Actor::system("retention");
+    let before = now - keep;
     let mut deleted = 0;
-    for (file, project) in control.unused_symbol_files(now - keep, MOST_FILES).await? {
+    for (file, project) in control.unused_symbol_files(before, MOST_FILES).await? {
         let ids = control.ids_of_symbol_file(&project, file, MOST_IDS).await?;
         let mut is_needed = false;
         for ids in ids.chunks(IDS) {
@@ -45,12 +46,13 @@ pub async fn delete_unused_files(
             control.mark_symbol_file_needed(&project, file, now).await?;
             continue;
         }
-        match lookups.remove(&project, file, &actor).await {
-            // The file was removed meanwhile.
-            Ok(()) | Err(LookupError::Control(ControlError::NotFound)) => {}
+        let removed = lookups.remove_unused(&project, (file, before), &actor);
+        match removed.await {
+            Ok(()) => deleted += 1,
+            // The file was removed, uploaded or used meanwhile.
+            Err(LookupError::Control(ControlError::NotFound)) => {}
             Err(error) => return Err(error.into()),
         }
-        deleted += 1;
     }
     Ok(deleted)
 }

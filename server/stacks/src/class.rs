@@ -1,9 +1,9 @@
 //! The class of a stack: its title, category and owner, and the group it belongs to.
 
 use serde::{Serialize, Serializer};
-use unjank_foundation::fingerprint::fingerprint;
 use unjank_protocol::Frame;
 
+use super::group::group_id;
 use super::names::Names;
 use super::rule::Rule;
 use super::stable_names::{stable_class, stable_function};
@@ -107,13 +107,6 @@ impl Class {
     }
 }
 
-/// Returns the [`fingerprint`] of the kind of group, the category, and the names of the frames, culprit first.
-fn group_id(kind: &str, category: &str, names: &[String]) -> u64 {
-    let mut parts = vec![kind.as_bytes(), category.as_bytes()];
-    parts.extend(names.iter().map(String::as_bytes));
-    fingerprint(&parts).max(1)
-}
-
 fn title(category: &str, preposition: &str, names: &Names<'_>) -> String {
     let place = short_name(names);
     let mut title = if category.is_empty() {
@@ -139,11 +132,23 @@ pub(super) fn qualified_name(names: &Names<'_>) -> String {
 fn short_name(names: &Names<'_>) -> String {
     let class = stable_class(names.shown_class());
     let function = stable_function(names.function());
-    let simple = match class.rsplit(['.', ':']).next() {
-        Some(simple) if simple.len() >= MIN_SIMPLE_NAME_BYTES => simple,
+    let simple = match simple_name(&class) {
+        simple if simple.len() >= MIN_SIMPLE_NAME_BYTES => simple,
         _ => class.as_ref(),
     };
     joined(simple, short_function(&function)).unwrap_or_else(|| names.image().to_owned())
+}
+
+/// `com.shop.Main` → `Main`. Classes of which only one ran stay together: `com.{other.Util, shop.Main}` → `{other.Util, shop.Main}`.
+fn simple_name(class: &str) -> &str {
+    let package = match class.rfind('{') {
+        Some(several) if class.ends_with('}') => class.get(..several).unwrap_or_default(),
+        _ => class,
+    };
+    let start = package
+        .rfind(['.', ':'])
+        .map_or(0, |separator| separator + 1);
+    class.get(start..).unwrap_or(class)
 }
 
 fn joined(class: &str, function: &str) -> Option<String> {

@@ -12,6 +12,7 @@ mod comparison;
 mod demangle;
 mod explain;
 mod function_key;
+mod group;
 mod installs;
 mod matcher;
 mod names;

@@ -110,6 +110,33 @@ fn the_worked_examples_get_their_documented_classes() {
 }
 
 #[test]
+fn the_title_of_one_of_several_classes_blames_none_of_them() {
+    for (frame, title) in [
+        (
+            "org.{bank.Tool, bank.Util, shop.Main}#help",
+            "{bank.Tool, bank.Util, shop.Main}.help",
+        ),
+        (
+            "org.shop.{Cart, Prices}#add or sum",
+            "{Cart, Prices}.add or sum",
+        ),
+        (
+            "{org.shop.Cart, com.bank.Bank}#pay",
+            "{org.shop.Cart, com.bank.Bank}.pay",
+        ),
+        ("org.shop.Main#help", "Main.help"),
+    ] {
+        let (class, function) = frame.split_once('#').unwrap();
+        let frame = Frame {
+            class: class.into(),
+            function: function.into(),
+            ..Frame::default()
+        };
+        assert_eq!(rules().classify(&[frame]).title, title);
+    }
+}
+
+#[test]
 fn the_built_in_rules_give_the_same_classes_without_knowing_the_app() {
     for frames in [INFLATION, JSON, DATABASE] {
         let frames = stack(frames);

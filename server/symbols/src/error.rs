@@ -9,10 +9,17 @@ pub enum Unusable {
         "not a symbol file: expected an R8 mapping, ELF, Mach-O, PDB, PE, Breakpad, WebAssembly, or source maps with debug ids"
     )]
     UnknownFormat,
+    #[error("the file is compressed with gzip: unpack it before the upload")]
+    Compressed,
+    #[error(
+        "the file is text in UTF-16, which an editor or a shell has made of it. Upload the file that the build wrote, in UTF-8"
+    )]
+    Utf16,
     #[error("the file is damaged: {0}")]
     Damaged(String),
     #[error(
-        "{0} has no build id, so no frame can find it. Link with `-Wl,--build-id=sha1`, or upload the file that the linker wrote"
+        "{0} has no build id, so no frame can find it. Link with `-Wl,--build-id=sha1`, or upload the file that the linker wrote: a tool such as \
+         `strip -R` may have removed the section .note.gnu.build-id"
     )]
     NoId(&'static str),
     #[error(

@@ -15,9 +15,11 @@ impl SymbolId {
     /// R8 shortens the id of a mapping to seven characters.
     const SHORTEST: usize = 7;
 
-    /// Reads an id in any of its forms. Returns `None` if the text is not hexadecimal, or shorter than 7 or longer than 128 digits.
+    /// Reads an id in any of its forms, also in braces, as a URN, and with blanks around it. Returns `None` if the text is not hexadecimal,
+    /// or shorter than 7 or longer than 128 digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
+        let text = bare(text.trim());
         if text.len() > 2 * Self::LONGEST {
             return None;
         }
@@ -38,6 +40,20 @@ impl SymbolId {
     }
 }
 
+/// Returns the text of an id without the braces of a GUID, or without the prefix of a URN.
+fn bare(text: &str) -> &str {
+    const URN: &str = "urn:uuid:";
+    if let Some((prefix, rest)) = text.split_at_checked(URN.len())
+        && prefix.eq_ignore_ascii_case(URN)
+    {
+        return rest;
+    }
+    let inner = text
+        .strip_prefix('{')
+        .and_then(|text| text.strip_suffix('}'));
+    inner.unwrap_or(text)
+}
+
 impl fmt::Display for SymbolId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
@@ -52,17 +68,36 @@ mod tests {
     fn forms_of_one_id_are_equal() {
         let forms = [
             "67E9247C-814E-392B-A027-DBDE6748FCBF",
-            "67e9247c814e392ba027dbde6748fcbf",
+            "{67E9247C-814E-392B-A027-DBDE6748FCBF}",
+            "{67e9247c814e392ba027dbde6748fcbf}",
+            "urn:uuid:67e9247c-814e-392b-a027-dbde6748fcbf",
+            "URN:UUID:67E9247C-814E-392B-A027-DBDE6748FCBF",
+            " 67e9247c-814e-392b-a027-dbde6748fcbf\n",
         ];
-        let [first, second] = forms.map(SymbolId::parse);
-        assert!(first.is_some());
-        assert_eq!(first, second);
+        let id = SymbolId::parse("67e9247c814e392ba027dbde6748fcbf");
+        assert!(id.is_some());
+        for form in forms {
+            assert_eq!(SymbolId::parse(form), id, "{form}");
+        }
     }
 
     #[test]
     fn texts_that_are_no_ids_are_refused() {
         let long = "a".repeat(129);
-        for text in ["", "-", "abc", "main.js", "../../etc", "0000000000", &long] {
+        for text in [
+            "",
+            "-",
+            "abc",
+            "main.js",
+            "../../etc",
+            "0000000000",
+            "{67e9247c",
+            "67e9247c}",
+            "urn:uuid:",
+            "urn:67e9247c",
+            "{urn:uuid:67e9247c}",
+            &long,
+        ] {
             assert_eq!(SymbolId::parse(text), None, "{text}");
         }
     }

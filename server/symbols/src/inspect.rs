@@ -4,7 +4,7 @@ use symbolic::debuginfo::{Archive, FileFormat};
 
 use crate::error::Unusable;
 use crate::found::{Found, MAX_FOUND};
-use crate::{native, r8, source_map};
+use crate::{native, r8, source_map, start};
 
 /// Lists the builds that a file belongs to.
 pub fn inspect(data: &[u8]) -> Result<Vec<Found>, Unusable> {
@@ -20,7 +20,7 @@ pub fn inspect(data: &[u8]) -> Result<Vec<Found>, Unusable> {
         }
         FileFormat::SourceBundle => source_map::inspect_bundle(data)?,
         FileFormat::PortablePdb => return Err(Unusable::Portable),
-        FileFormat::Unknown => return Err(Unusable::UnknownFormat),
+        FileFormat::Unknown => return Err(start::unknown(data)),
         _ => native::inspect(data)?,
     };
     match found.len() {

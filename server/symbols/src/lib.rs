@@ -18,6 +18,7 @@ mod native;
 mod r8;
 mod seal;
 mod source_map;
+mod start;
 mod words;
 
 pub use self::convert::{convert, convert_with};
@@ -28,9 +29,10 @@ pub use self::inspect::inspect;
 pub use self::lookup::{JavaFrame, LookupFile, LookupKind, NotALookupFile, map_file};
 pub use self::names::kotlin_native;
 pub use self::r8::{SOURCE_FILE_PREFIX, map_id_of};
+pub use self::start::begins_as_symbols;
 
 /// The version of the files that [`convert()`] writes. It changes when their form changes, so that older files are written again.
-pub const LOOKUP_VERSION: u32 = 4;
+pub const LOOKUP_VERSION: u32 = 5;
 
 /// The maximum number of functions that one frame stands for. Real code inlines a dozen levels; a made-up file could name millions.
 const MAX_LOCATIONS: usize = 64;

@@ -57,9 +57,18 @@ pub fn kotlin_native(symbol: &str) -> Option<(&str, &str)> {
     let signature = signature.strip_suffix("#internal").unwrap_or(signature);
     let end = signature.find(['(', '{']).unwrap_or(signature.len());
     let name = signature.get(..end)?;
+    // `pay#suspend` is a function that can wait, `pay__at__kotlin.String` an extension of a type.
+    let waiting = name.strip_suffix("#suspend");
+    let name = waiting.filter(|name| name.contains('#')).unwrap_or(name);
+    let name = name.split_once("__at__").map_or(name, |(name, _)| name);
     let (class, function) = (name.rsplit_once('#'))
         .or_else(|| name.rsplit_once('.'))
         .unwrap_or(("", name));
+    // `<bridge-UNN>pay` calls `pay` with other types.
+    let bridged = function
+        .strip_prefix("<bridge-")
+        .and_then(|rest| rest.split_once('>'));
+    let function = bridged.map_or(function, |(_, bridged)| bridged);
     Some((class.trim_end_matches('.'), function))
 }
 
@@ -101,6 +110,12 @@ fn function_of(name: &Name<'_>) -> String {
             one_name(&demangled, Syntax::Cpp)
         }
         _ if demangled.contains("::") || demangled.contains(['<', '(']) => {
+            if let Some((kind, function)) = thunk(&demangled) {
+                return format!("{kind} thunk to {}", one_name(function, Syntax::Cpp));
+            }
+            if let Some(function) = literal_operator(&demangled) {
+                return one_name(&function, Syntax::Cpp);
+            }
             let function = one_name(&demangled, Syntax::Cpp);
             match demangled {
                 Cow::Borrowed(declared) if declared.contains('(') => without_type(&function),
@@ -109,6 +124,38 @@ fn function_of(name: &Name<'_>) -> String {
         }
         _ => demangled.into_owned(),
     }
+}
+
+/// Returns the kind and the function of `{virtual override thunk({virtual offset(0, -24)}, shop::Cart::pay)}`: code that corrects `this`
+/// and then runs the function.
+fn thunk(demangled: &str) -> Option<(&'static str, &str)> {
+    let mut rest = demangled
+        .strip_prefix("{virtual override thunk(")?
+        .strip_suffix(")}")?;
+    let is_virtual = rest.starts_with("{virtual offset(");
+    let mut offsets = 0;
+    while let Some((_, after)) = rest
+        .strip_prefix('{')
+        .and_then(|offset| offset.split_once("}, "))
+    {
+        offsets += 1;
+        rest = after;
+    }
+    let kind = match (offsets, is_virtual) {
+        (2, _) => "covariant return",
+        (_, true) => "virtual",
+        (_, false) => "non-virtual",
+    };
+    Some((kind, rest))
+}
+
+/// The demangler writes `shop::operator_eur::operator ""` for `shop::operator""_eur`.
+fn literal_operator(demangled: &str) -> Option<String> {
+    let (before, after) = demangled.split_once("::operator \"\"")?;
+    let start = before.rfind([':', ' ']).map_or(0, |at| at + 1);
+    let (scope, name) = before.split_at_checked(start)?;
+    let suffix = name.strip_prefix("operator")?;
+    Some(format!("{scope}operator\"\"{suffix}{after}"))
 }
 
 /// Some tools write the type of a function in front of its name: `void shop::pay(int)`.
@@ -162,6 +209,19 @@ mod tests {
                 "_ZZN4shop4Cart3payEiENKUlvE_clEv",
                 "shop::Cart::pay::{lambda#1}::operator()",
             ),
+            (
+                "_ZTv0_n24_N4shop4Cart3payEv",
+                "virtual thunk to shop::Cart::pay",
+            ),
+            (
+                "_ZThn8_N4shop4Cart3payEv",
+                "non-virtual thunk to shop::Cart::pay",
+            ),
+            (
+                "_ZTchn8_h8_N4shop4Cart5cloneEv",
+                "covariant return thunk to shop::Cart::clone",
+            ),
+            ("_ZN4shopli4_eurEe", "shop::operator\"\"_eur"),
             ("?pay@Cart@shop@@QEAAXH@Z", "shop::Cart::pay"),
             ("?pay@?$Cart@H@shop@@QEAAXH@Z", "shop::Cart::pay"),
             ("$s4Shop4CartC3payyyF", "Cart.pay"),
@@ -209,6 +269,31 @@ mod tests {
             ),
             (
                 "kfun:com.example.Cart#pay(){}#internal",
+                "com.example.Cart",
+                "pay",
+            ),
+            (
+                "kfun:com.example.Cart#pay#suspend(kotlin.Int;kotlin.coroutines.Continuation<kotlin.Unit>){}kotlin.Any?",
+                "com.example.Cart",
+                "pay",
+            ),
+            (
+                "kfun:kotlin.collections#getOrNull__at__kotlin.collections.List<0:0>(kotlin.Int){0\u{a7}<kotlin.Any?>}0:0?",
+                "kotlin.collections",
+                "getOrNull",
+            ),
+            (
+                "kfun:com.example#load__at__kotlin.String#suspend(){}kotlin.Any?",
+                "com.example",
+                "load",
+            ),
+            (
+                "kfun:com.example.Cart#suspend(){}",
+                "com.example.Cart",
+                "suspend",
+            ),
+            (
+                "kfun:com.example.Cart#<bridge-UNN>pay(kotlin.Any?){}kotlin.Any?",
                 "com.example.Cart",
                 "pay",
             ),

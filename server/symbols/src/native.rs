@@ -1,6 +1,7 @@
 //! Native code: addresses to functions.
 
 mod debug_info;
+mod labels;
 mod lines;
 mod shared;
 
@@ -16,6 +17,7 @@ use symbolic::debuginfo::{
 use symbolic::symcache::{SymCache, SymCacheConverter};
 
 use self::debug_info::DebugInfo;
+use self::labels::labels;
 use self::lines::Lines;
 use crate::error::{ConvertError, Unusable, causes};
 use crate::found::MAX_FOUND;
@@ -84,7 +86,7 @@ fn inspect_object(index: u32, object: &Object<'_>) -> Result<Found, Unusable> {
     };
     let contents = Contents {
         functions: has_names || object.has_debug_info(),
-        lines: object.has_debug_info() && !debug_info.is_elsewhere(),
+        lines: object.has_debug_info() && debug_info.is_of_program(),
     };
     Ok(Found {
         index,
@@ -154,11 +156,9 @@ pub(crate) fn convert(
         .object_by_index(index as usize)
         .map_err(|error| ConvertError::damaged(&error))?
         .ok_or(ConvertError::NoSuchBuild(index))?;
-    // The converter adds addresses and sizes without a check.
-    let is_absurd = |symbol: Symbol<'_>| symbol.address.checked_add(symbol.size).is_none();
-    if object.symbols().any(is_absurd) {
+    if has_absurd_sizes(&object) {
         return Err(ConvertError::Damaged(
-            "a symbol ends beyond the last address".to_owned(),
+            "a symbol or a function ends beyond the last address".to_owned(),
         ));
     }
     let mut converter = SymCacheConverter::new();
@@ -167,10 +167,12 @@ pub(crate) fn convert(
             let shared = ElfObject::parse(shared).map_err(|error| ConvertError::damaged(&error))?;
             let joined =
                 shared::join(program, &shared).map_err(|error| ConvertError::damaged(&error))?;
-            process(&mut converter, program, &joined)?;
+            process(&mut converter, program, &joined, &labels(program))?;
         }
-        (Object::Elf(program), None) => process(&mut converter, program, program)?,
-        (Object::MachO(program), _) => process(&mut converter, program, program)?,
+        (Object::Elf(program), None) => {
+            process(&mut converter, program, program, &labels(program))?;
+        }
+        (Object::MachO(program), _) => process(&mut converter, program, program, &[])?,
         _ => converter
             .process_object(&object)
             .map_err(|error| ConvertError::damaged(&error))?,
@@ -179,11 +181,26 @@ pub(crate) fn convert(
     Ok(())
 }
 
+/// Whether a function goes beyond the last address. The converter adds addresses and sizes without a check.
+fn has_absurd_sizes(object: &Object<'_>) -> bool {
+    let is_absurd = |address: u64, size: u64| address.checked_add(size).is_none();
+    let mut symbols = object.symbols();
+    if symbols.any(|symbol| is_absurd(symbol.address, symbol.size)) {
+        return true;
+    }
+    let Object::Breakpad(file) = object else {
+        return false;
+    };
+    let mut functions = file.func_records().flatten();
+    functions.any(|function| is_absurd(function.address, function.size))
+}
+
 /// Adds the functions, lines and symbols of a program. Its debug information may be in several files.
 fn process<'d: 'o, 'o>(
     converter: &mut SymCacheConverter<'_>,
     program: &'o impl ObjectLike<'d, 'o>,
     debug: &impl Dwarf<'d>,
+    labels: &[Symbol<'d>],
 ) -> Result<(), ConvertError> {
     let symbols = program.symbol_map();
     // Addresses in the image are relative to where the program is loaded.
@@ -203,7 +220,9 @@ fn process<'d: 'o, 'o>(
         lines.know(&function);
         converter.process_symbolic_function(&function);
     }
-    lines.find(debug, &symbols, load_address, |function| {
+    // Where there are both, the symbol of a function is better than a label.
+    let named = labels.iter().chain(symbols.iter());
+    lines.find(debug, named, load_address, |function| {
         converter.process_symbolic_function(function);
     });
     for symbol in program.symbols() {

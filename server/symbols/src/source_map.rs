@@ -1,7 +1,10 @@
 //! JavaScript: places in minified scripts, and offsets in Hermes bytecode, to the original source.
 
 mod bundle;
+mod depth;
 mod fields;
+mod map_names;
+mod naming;
 mod places;
 mod scopes;
 
@@ -9,7 +12,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use serde::Deserialize;
-use sourcemap::{DecodedMap, SourceMap, SourceMapHermes, Token};
+use sourcemap::{DecodedMap, SourceMap, SourceMapHermes, SourceMapIndex, Token};
 
 use self::bundle::Bundle;
 use self::fields::{Fields, json_of, normalized};
@@ -34,24 +37,38 @@ pub(crate) fn is_source_map(data: &[u8]) -> bool {
     if json.first() != Some(&b'{') {
         return false;
     }
-    match serde_json::from_slice::<Fields>(json) {
+    match Fields::read(json) {
         Ok(fields) => fields.is_source_map,
         Err(_) => {
             let name = |name: &[u8]| json.windows(name.len()).any(|part| part == name);
-            name(br#""mappings""#) || name(br#""sourcesContent""#)
+            let has_one = [
+                &br#""mappings""#[..],
+                br#""sourcesContent""#,
+                br#""debugId""#,
+            ];
+            has_one.into_iter().any(name) || name(br#""version""#) && name(br#""sources""#)
         }
     }
 }
 
 /// A source map by itself, with a debug id, as bundlers write it.
 pub(crate) fn inspect(data: &[u8]) -> Result<Found, Unusable> {
-    let map: Fields = serde_json::from_slice(json_of(data))
-        .map_err(|error| Unusable::Damaged(error.to_string()))?;
+    let json = json_of(data);
+    let map = Fields::read(json).map_err(|error| Unusable::Damaged(error.to_string()))?;
     let (id, other) = match (map.id, map.older_id) {
         (Some(id), older) => (id.clone(), older.filter(|older| *older != id)),
         (None, Some(older)) => (older, None),
         (None, None) => return Err(Unusable::NoDebugId("source map")),
     };
+    if !map.has_places {
+        return Err(Unusable::Damaged("it has no `mappings`".to_owned()));
+    }
+    // Otherwise, the uploader would hear of wrong places only when a frame needs them.
+    decode(json).map_err(|error| match error {
+        ConvertError::Unusable(unusable) => unusable,
+        ConvertError::Damaged(reason) => Unusable::Damaged(reason),
+        other => Unusable::Damaged(other.to_string()),
+    })?;
     let mut found = found(0, &id, map.file);
     found.warnings.extend(other.map(|other| {
         format!(
@@ -81,8 +98,7 @@ fn found(index: u32, id: &SymbolId, name: String) -> Found {
 
 pub(crate) fn convert(data: &[u8], index: u32, out: &mut dyn Write) -> Result<(), ConvertError> {
     if is_source_map(data) {
-        let map = std::str::from_utf8(json_of(data));
-        return write("", map.map_err(|error| ConvertError::damaged(&error))?, out);
+        return write("", json_of(data), out);
     }
     let mut bundle = Bundle::open(data)?;
     let map = bundle
@@ -94,14 +110,10 @@ pub(crate) fn convert(data: &[u8], index: u32, out: &mut dyn Write) -> Result<()
     // Names of functions come from the script; lines do not need it.
     let script = match map.script {
         Some(script) => bundle.read(&script, MAX_CONTENT_BYTES)?,
-        None => String::new(),
+        None => Vec::new(),
     };
-    let map = std::str::from_utf8(json_of(source_map.as_bytes()));
-    write(
-        &script,
-        map.map_err(|error| ConvertError::damaged(&error))?,
-        out,
-    )
+    let script = String::from_utf8_lossy(&script);
+    write(&script, json_of(&source_map), out)
 }
 
 /// The places of a source map, or of the parts that it consists of.
@@ -147,8 +159,9 @@ fn check_size(map: &str, max: usize) -> Result<(), ConvertError> {
 }
 
 /// Decodes a map. What other tools write in an odd way is decoded after it is put straight, which takes more memory.
-fn decode(json: &str) -> Result<DecodedMap, ConvertError> {
-    decode_regular(json).or_else(|_odd| {
+fn decode(json: &[u8]) -> Result<DecodedMap, ConvertError> {
+    let text = std::str::from_utf8(json).map_err(|error| ConvertError::damaged(&error));
+    text.and_then(decode_regular).or_else(|_odd| {
         let json = normalized(json).map_err(|error| ConvertError::damaged(&error))?;
         decode_regular(&json)
     })
@@ -156,14 +169,43 @@ fn decode(json: &str) -> Result<DecodedMap, ConvertError> {
 
 fn decode_regular(json: &str) -> Result<DecodedMap, ConvertError> {
     check_size(json, MAX_MAPPINGS)?;
-    let decoded = sourcemap::decode_slice(json.as_bytes()).and_then(|map| match map {
+    let decoded = sourcemap::decode_slice(json.as_bytes());
+    let decoded = match decoded.map_err(|error| ConvertError::damaged(&error))? {
+        DecodedMap::Index(parts) if !is_within_limits(&parts, (0, 0)) => {
+            return Err(ConvertError::Damaged(
+                "a section begins at a line or column that is too large".to_owned(),
+            ));
+        }
         DecodedMap::Index(parts) => parts.flatten().map(DecodedMap::Regular),
         whole => Ok(whole),
-    });
+    };
     decoded.map_err(|error| ConvertError::damaged(&error))
 }
 
-fn write(script: &str, json: &str, out: &mut dyn Write) -> Result<(), ConvertError> {
+/// Whether all lines and columns are still numbers of 32 bits when the sections, which begin at this line and column, are put together.
+fn is_within_limits(parts: &SourceMapIndex, (line, column): (u32, u32)) -> bool {
+    parts.sections().all(|section| {
+        let (own_line, own_column) = section.get_offset();
+        let start = line
+            .checked_add(own_line)
+            .zip(column.checked_add(own_column));
+        start.is_some_and(|start| match section.get_sourcemap() {
+            Some(DecodedMap::Index(parts)) => is_within_limits(parts, start),
+            Some(DecodedMap::Regular(map)) => is_map_within_limits(map, start),
+            Some(DecodedMap::Hermes(map)) => is_map_within_limits(map, start),
+            None => true,
+        })
+    })
+}
+
+fn is_map_within_limits(map: &SourceMap, (line, column): (u32, u32)) -> bool {
+    map.tokens().all(|token| {
+        let (in_line, in_column) = token.get_dst();
+        line.checked_add(in_line).is_some() && column.checked_add(in_column).is_some()
+    })
+}
+
+fn write(script: &str, json: &[u8], out: &mut dyn Write) -> Result<(), ConvertError> {
     let map = decode(json)?;
     let places = match &map {
         DecodedMap::Regular(places) => places,
@@ -240,8 +282,9 @@ pub(crate) fn lookup(
     let has_name = !reported.is_empty() && !reported.ends_with(ANONYMOUS);
     let function = match original.function {
         Function::Named(name) => name,
+        Function::Written(name) if !has_name => name,
         Function::Anonymous if !has_name => ANONYMOUS,
-        Function::Anonymous | Function::Unknown => reported,
+        Function::Written(_) | Function::Anonymous | Function::Unknown => reported,
     };
     Some(Location {
         class: String::new(),

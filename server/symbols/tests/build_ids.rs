@@ -111,6 +111,22 @@ fn a_program_that_the_linker_stripped_is_told_how_to_match() {
 }
 
 #[test]
+fn lines_of_the_standard_library_are_not_those_of_a_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let with_lines = found(&build(folder.path(), &["-Cdebuginfo=line-tables-only"]));
+    assert!(with_lines.contents.lines, "{with_lines:?}");
+    assert!(with_lines.warnings.is_empty(), "{with_lines:?}");
+    // The standard library has debug information all the same.
+    let without = found(&build(folder.path(), &["-Cdebuginfo=0", "-Cstrip=none"]));
+    assert!(without.contents.functions && !without.contents.lines);
+    let advice = &without.warnings[0];
+    assert!(
+        advice.contains("no debug information of your code"),
+        "{advice}"
+    );
+}
+
+#[test]
 fn a_program_of_c_that_the_linker_stripped_is_told_how_to_match() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(

@@ -27,6 +27,15 @@ pay:
 .section .note.GNU-stack, \"\", %progbits
 ";
 
+const LABEL: &str = "\
+.text
+.globl hot
+hot:
+  nop
+  nop
+.section .note.GNU-stack, \"\", %progbits
+";
+
 /// Compiles sources to a program. Returns whether the compiler could do it.
 fn build(folder: &Path, compiler: &str, options: &[&str], sources: &[(&str, &str)]) -> bool {
     for (name, content) in sources {
@@ -49,7 +58,7 @@ fn build(folder: &Path, compiler: &str, options: &[&str], sources: &[(&str, &str
     output.status.success()
 }
 
-/// The first and the middle address of each function.
+/// The first and the middle address of each function, and the addresses of labels, which have no size.
 fn addresses(program: &Path) -> Vec<u64> {
     let output = Command::new("nm")
         .args(["-S"])
@@ -58,10 +67,16 @@ fn addresses(program: &Path) -> Vec<u64> {
         .unwrap();
     let listed = String::from_utf8(output.stdout).unwrap();
     let function = |line: &str| {
-        let mut words = line.split(' ');
-        let mut number = || u64::from_str_radix(words.next()?, 16).ok();
-        let (address, size) = (number()?, number()?);
-        matches!(words.next(), Some("t" | "T" | "W")).then_some([address, address + size / 2])
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |word: &str| u64::from_str_radix(word, 16).ok();
+        match words.as_slice() {
+            [address, size, "t" | "T" | "W", ..] => {
+                let address = number(address)?;
+                Some(vec![address, address + number(size)? / 2])
+            }
+            [address, "t" | "T", ..] => Some(vec![number(address)?]),
+            _ => None,
+        }
     };
     listed.lines().filter_map(function).flatten().collect()
 }
@@ -151,14 +166,14 @@ fn functions_of_c_and_assembly_without_an_entry_have_lines() {
     ];
     for options in builds {
         let folder = tempfile::tempdir().unwrap();
-        let sources = [("shop.c", C), ("pay.s", ASSEMBLY)];
+        let sources = [("shop.c", C), ("hot.s", LABEL), ("pay.s", ASSEMBLY)];
         if build(
             folder.path(),
             "cc",
             &[options, &["-Wl,--build-id=sha1"]].concat(),
             &sources,
         ) {
-            assert!(check(&folder.path().join("shop")) > 2, "{options:?}");
+            assert!(check(&folder.path().join("shop")) > 3, "{options:?}");
         }
     }
 }

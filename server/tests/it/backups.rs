@@ -245,6 +245,10 @@ async fn what_is_no_whole_backup_is_refused_and_nothing_is_overwritten() {
     program.kill();
     fails(&restore(&to, &folder), "is not empty");
     fails(&restore(&folder, &restored), "is not a complete backup");
+    fails(
+        &restore(&room.at("nowhere"), &restored),
+        "there is no folder",
+    );
     let other = [
         "restore",
         to.to_str().unwrap(),

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use tokio::process::Command;
+use serde_json::Value;
+use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -16,7 +17,7 @@ use crate::wait;
 
 const KEY: &str = "S3RVER";
 
-/// The size of a file whose upload takes longer than a test needs to interrupt it.
+/// The size of a file whose upload takes longer than a test needs to stop it.
 const LARGE: u64 = 128 << 20;
 
 fn command(bucket: &Bucket, key: &str, arguments: &[&str], folder: &Path) -> Command {
@@ -58,6 +59,40 @@ fn add_large_file(folder: &Path) {
     std::fs::create_dir_all(&folder).unwrap();
     let file = std::fs::File::create(folder.join("large")).unwrap();
     file.set_len(LARGE).unwrap();
+}
+
+/// Stops a backup, until it gets `-CONT`, once it has uploaded the first file besides its claim.
+async fn stop_during_upload(bucket: &Bucket, name: &str, backup: &Child) {
+    wait::until("the upload has begun", async || {
+        bucket.objects(name).len() > 1
+    })
+    .await;
+    send_signal(backup, "-STOP").await;
+    let description = "backup.json._S3rver_object";
+    let mut objects = bucket.objects(name).into_iter();
+    let is_complete = objects.any(|path| path.ends_with(description));
+    assert!(!is_complete, "the upload has ended");
+}
+
+/// Replaces the secret of a data folder with a pipe, so that a backup stops there until the result is run. It then has the tables and the log, and
+/// has uploaded nothing.
+async fn hold_at_secret(folder: &Path) -> Command {
+    let (secret, aside) = (folder.join("secret"), folder.join("aside"));
+    std::fs::rename(&secret, &aside).unwrap();
+    let made = Command::new("mkfifo").arg(&secret).status().await;
+    assert!(made.unwrap().success());
+    let mut release = Command::new("sh");
+    release
+        .args(["-c", "cat \"$0\" > \"$1\""])
+        .args([&aside, &secret])
+        .kill_on_drop(true);
+    release
+}
+
+async fn send_signal(child: &Child, signal: &str) {
+    let pid = child.id().unwrap().to_string();
+    let sent = Command::new("kill").args([signal, &pid]).status().await;
+    assert!(sent.unwrap().success());
 }
 
 fn assert_clean(folder: &Path) {
@@ -120,29 +155,128 @@ async fn a_bucket_that_dies_during_the_upload_has_no_backup() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait::until("the upload has begun", async || {
-        !bucket.objects("one").is_empty()
-    })
-    .await;
+    stop_during_upload(&bucket, "one", &child).await;
     bucket.stop();
+    send_signal(&child, "-CONT").await;
     let output = child.wait_with_output().await.unwrap();
     fails(&output, "does not answer");
-    assert_clean(&folder);
     assert!(!folder.join("last-backup").exists());
+    assert!(!folder.join("backup-staging/set").exists());
+    // What is left in the bucket is not forgotten while the bucket does not answer.
+    fails(&backup(&bucket, place, &folder).await, "does not answer");
 
     bucket.run().await;
+    // The S3 server of the tests cannot always list what it was writing when it died.
     let refused = restore(&bucket, place, &restored).await;
-    fails(&refused, "is not a complete backup");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    let is_refused = said.contains("is not a complete backup") || said.contains("cannot be used");
+    assert!(is_refused && !refused.status.success(), "{said}");
     assert!(!restored.exists(), "a refused restore wrote files");
-    // The S3 server of the tests cannot always list what it was writing when it died. The backup is refused in either case.
-    let again = backup(&bucket, place, &folder).await;
-    let said = String::from_utf8_lossy(&again.stderr);
-    let is_refused = said.contains("is not empty") || said.contains("cannot be used");
-    assert!(is_refused && !again.status.success(), "{said}");
-    assert_clean(&folder);
     assert!(!bucket.objects("one").is_empty(), "objects are deleted");
-    let other = Bucket::start().await;
-    succeeds(&backup(&other, place, &folder).await);
+    let again = backup(&bucket, place, &folder).await;
+    if again.status.success() {
+        assert_clean(&folder);
+        succeeds(&restore(&bucket, place, &restored).await);
+    } else {
+        fails(&again, "cannot be used");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_backups_at_once_do_not_destroy_each_other() {
+    let bucket = Bucket::start().await;
+    let (room, other) = (Room::new(), Room::new());
+    let folder = room.data();
+    let _programs = (room.server().await, other.server().await);
+    let place = "s3://symbols/shop/one";
+    let mut release = hold_at_secret(&folder).await;
+    let slow = command(&bucket, KEY, &["backup", place], &folder)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It has found the prefix empty.
+    wait::until("the slow backup has copied the tables", async || {
+        folder.join("backup-staging/set/log").exists()
+    })
+    .await;
+    let same_folder = backup(&bucket, "s3://symbols/shop/two", &folder).await;
+    fails(
+        &same_folder,
+        "another backup of this data folder is running",
+    );
+    succeeds(&backup(&bucket, place, &other.data()).await);
+    let objects = || -> BTreeSet<_> { bucket.objects("one").into_iter().collect() };
+    let complete = objects();
+    let _released = release.spawn().unwrap();
+    fails(&slow.wait_with_output().await.unwrap(), "choose");
+    assert_eq!(objects(), complete);
+    assert_clean(&folder);
+    assert_eq!(bucket.objects("two").len(), 0);
+    succeeds(&restore(&bucket, place, &room.at("restored")).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_backup_left_is_not_deleted_if_another_backup_has_its_prefix() {
+    let bucket = Bucket::start().await;
+    let room = Room::new();
+    let (folder, staging) = (room.data(), room.at("staging"));
+    let _program = room.server().await;
+    add_large_file(&folder);
+    let staging_folder = staging.to_str().unwrap();
+    let place = "s3://symbols/shop/one";
+    let arguments = ["backup", place, "--staging", staging_folder];
+    let mut killed = command(&bucket, KEY, &arguments, &folder).spawn().unwrap();
+    stop_during_upload(&bucket, "one", &killed).await;
+    killed.kill().await.unwrap();
+    let in_use = backup(&bucket, place, &folder).await;
+    fails(&in_use, "another backup is being uploaded");
+
+    bucket.clear("one");
+    succeeds(&backup(&bucket, place, &folder).await);
+    // As during the upload.
+    std::fs::remove_file(object(&bucket, "one", "backup.json")).unwrap();
+    let uploaded = bucket.objects("one").len();
+    let next = "s3://symbols/shop/next";
+    let arguments = ["backup", next, "--staging", staging_folder];
+    succeeds(&run(&bucket, &arguments, &folder).await);
+    assert_eq!(bucket.objects("one").len(), uploaded);
+    assert_clean(&staging);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_other_programs_store_below_the_prefix_is_no_part_of_a_backup() {
+    let bucket = Bucket::start().await;
+    let room = Room::new();
+    let (folder, restored) = (room.data(), room.at("restored"));
+    let mut program = room.server().await;
+    let place = "s3://symbols/shop/one";
+    bucket.put_empty("one/");
+    succeeds(&backup(&bucket, place, &folder).await);
+    program.kill();
+    let claim = "one/uploading-67e55044-10b1-426f-9247-bb680e5fe0c8";
+    let folders = ["one/log/", "one/clickhouse/", "one/clickhouse/rollups/"];
+    for name in folders.into_iter().chain([claim, "one/notes"]) {
+        bucket.put_empty(name);
+    }
+    succeeds(&restore(&bucket, place, &restored).await);
+
+    let mut tables = bucket.objects("one/clickhouse").into_iter();
+    let table = tables.find(|path| std::fs::metadata(path).unwrap().len() > 0);
+    let table = table.unwrap();
+    let content = std::fs::read(&table).unwrap();
+    std::fs::remove_file(&table).unwrap();
+    let older = room.at("older");
+    let incomplete = restore(&bucket, place, &older).await;
+    fails(&incomplete, "in the folder clickhouse");
+
+    // Older versions did not count the files.
+    std::fs::write(&table, content).unwrap();
+    let description = object(&bucket, "one", "backup.json");
+    let text = std::fs::read(&description).unwrap();
+    let mut set: Value = serde_json::from_slice(&text).unwrap();
+    assert!(set.as_object_mut().unwrap().remove("tables").is_some());
+    std::fs::write(&description, set.to_string()).unwrap();
+    succeeds(&restore(&bucket, place, &older).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,25 +287,37 @@ async fn a_killed_or_interrupted_backup_to_a_bucket_leaves_nothing_after_the_nex
     let _program = room.server().await;
     add_large_file(&folder);
     let staging_folder = staging.to_str().unwrap().to_owned();
+    let whole = "s3://symbols/shop/whole";
+    succeeds(&backup(&bucket, whole, &folder).await);
     for (name, signal) in [("interrupted", "-15"), ("killed", "-9")] {
         let place = format!("s3://symbols/shop/{name}");
         let arguments = ["backup", &place, "--staging", &staging_folder];
         let mut child = command(&bucket, KEY, &arguments, &folder).spawn().unwrap();
-        wait::until("the upload has begun", async || {
-            !bucket.objects(name).is_empty()
-        })
-        .await;
-        let pid = child.id().unwrap().to_string();
-        let sent = Command::new("kill").args([signal, &pid]).status().await;
-        assert!(sent.unwrap().success());
+        stop_during_upload(&bucket, name, &child).await;
+        send_signal(&child, signal).await;
+        send_signal(&child, "-CONT").await;
         assert!(!child.wait().await.unwrap().success());
     }
     assert_eq!(bucket.objects("interrupted").len(), 0);
     assert!(!bucket.objects("killed").is_empty());
     assert!(staging.join("backup-staging").exists());
+    // A restore with the same staging folder does not forget it.
+    let from = ["restore", whole, "--staging", &staging_folder];
+    succeeds(&run(&bucket, &from, &room.at("whole")).await);
+    assert!(staging.join("backup-staging").exists());
 
     let place = "s3://symbols/shop/next";
     let next = ["backup", place, "--staging", &staging_folder];
+    // A bucket that is missing, or that has the same name at another endpoint, does not make the next backup forget it either.
+    bucket.rename("symbols", "aside");
+    let missing = run(&bucket, &next, &folder).await;
+    fails(&missing, "there is no bucket `symbols`");
+    bucket.rename("aside", "symbols");
+    let elsewhere = Bucket::start().await;
+    succeeds(&run(&elsewhere, &next, &folder).await);
+    assert!(!bucket.objects("killed").is_empty());
+    assert!(staging.join("backup-staging").exists());
+
     succeeds(&run(&bucket, &next, &folder).await);
     assert_eq!(bucket.objects("killed").len(), 0);
     assert_clean(&staging);
@@ -225,6 +371,22 @@ async fn what_is_no_whole_backup_in_a_bucket_is_refused() {
         &restore(&bucket, place, &room.at("other")).await,
         "is not a complete backup",
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_that_would_leave_the_server_too_little_space_is_not_made() {
+    let bucket = Bucket::start().await;
+    let room = Room::new();
+    let folder = room.data();
+    let _program = room.server().await;
+    let place = "s3://symbols/shop/one";
+    let more_than_there_is = ["--min-free-bytes", "1000000000000000"];
+    let arguments = [&["backup", place][..], &more_than_there_is].concat();
+    let refused = run(&bucket, &arguments, &folder).await;
+    fails(&refused, "are needed there");
+    assert_clean(&folder);
+    assert_eq!(bucket.objects("one").len(), 0);
+    succeeds(&backup(&bucket, place, &folder).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,10 @@ use crate::wait;
 /// Bodies that are wrong, each in its own way.
 fn bad_bodies() -> Vec<(&'static str, Vec<u8>)> {
     let good = spans(1).to_string();
-    let not_utf8 = good.replace("checkout", "\u{7f}").into_bytes();
+    let not_utf8 = spans(1)
+        .to_string()
+        .replace("checkout", "\u{7f}")
+        .into_bytes();
     let not_utf8 = not_utf8
         .into_iter()
         .map(|byte| if byte == 0x7f { 0xff } else { byte })
@@ -51,6 +54,10 @@ fn bad_bodies() -> Vec<(&'static str, Vec<u8>)> {
             edited(|batch| batch["sent_at"] = json!("yesterday")),
         ),
         (
+            "bad module",
+            edited(|batch| batch["modules"] = json!([{}, {"load_address": "x"}])),
+        ),
+        (
             "spans not a list",
             edited(|batch| batch["spans"] = json!({"a": 1})),
         ),
@@ -83,30 +90,37 @@ async fn every_bad_request_gets_its_documented_answer() {
     let cases = bad_bodies();
     let mut answers = String::new();
     for (name, body) in cases {
-        let (status, code) = server.send_bytes(body).await.outcome();
-        answers += &format!("{name}: {status} {code}\n");
+        let answer = server.send_bytes(body).await;
+        let (status, code) = answer.outcome();
+        let detail = match code.as_str() {
+            "invalid_envelope" | "invalid_resource" => answer.body["detail"].as_str().unwrap(),
+            _ => "",
+        };
+        answers += format!("{name}: {status} {code} {detail}").trim_end();
+        answers += "\n";
     }
-    insta::assert_snapshot!(answers, @r"
+    insta::assert_snapshot!(answers, @r#"
     not json: 400 invalid_json
     empty: 400 invalid_json
     cut off: 400 invalid_json
     NaN: 202 accepted 0 rejected 1
     not utf-8: 202 accepted 1 rejected 0
-    a list: 400 invalid_envelope
-    deep: 400 invalid_envelope
-    deep lists: 422 invalid_resource
-    twice the same field: 400 invalid_envelope
-    no batch id: 400 invalid_envelope
-    bad batch id: 400 invalid_envelope
-    nil batch id: 400 invalid_envelope
-    bad sent_at: 400 invalid_envelope
-    spans not a list: 400 invalid_envelope
-    no resource: 422 invalid_resource
-    bad install id: 422 invalid_resource
-    no app: 422 invalid_resource
+    a list: 400 invalid_envelope the envelope is not valid: it must be an object, is a list
+    deep: 400 invalid_json
+    deep lists: 422 invalid_resource `resource` is not valid: it is missing
+    twice the same field: 400 invalid_envelope the envelope is not valid: `spans` occurs twice
+    no batch id: 400 invalid_envelope the envelope is not valid: `batch_id` is missing
+    bad batch id: 400 invalid_envelope the envelope is not valid: `batch_id` must be a UUID
+    nil batch id: 400 invalid_envelope the envelope is not valid: `batch_id` is the nil UUID: give the batch an id of its own
+    bad sent_at: 400 invalid_envelope the envelope is not valid: `sent_at` must be an RFC 3339 time such as 2026-11-20T12:00:00.123Z, is the text "yesterday"
+    bad module: 400 invalid_envelope the envelope is not valid: `modules[1].load_address` must be a whole number from 0 on, is the text "x"
+    spans not a list: 400 invalid_envelope the envelope is not valid: `spans` must be a list of events, is an object
+    no resource: 422 invalid_resource `resource` is not valid: it must be an object, is null
+    bad install id: 422 invalid_resource `resource` is not valid: `install_id` must be a UUID
+    no app: 422 invalid_resource `resource` is not valid: `app_id` is empty
     another app: 403 key_not_for_app
     a number too large: 202 accepted 0 rejected 1
-    ");
+    "#);
 }
 
 fn edited(edit: impl FnOnce(&mut Value)) -> Vec<u8> {
@@ -243,6 +257,15 @@ async fn decompression_bombs_are_refused_while_they_inflate() {
         server.send_bytes(vec![b' '; (1 << 20) + 1]).await.outcome(),
         (413, "body_too_large".to_owned())
     );
+    let mut wide = zstd::stream::Encoder::new(Vec::new(), 1).unwrap();
+    wide.window_log(24).unwrap();
+    std::io::Write::write_all(&mut wide, spans(1).to_string().as_bytes()).unwrap();
+    let request = server.request().header("content-encoding", "zstd");
+    let response = request.body(wide.finish().unwrap()).send().await.unwrap();
+    let refused = Answer::of(response).await;
+    assert_eq!(refused.outcome(), (400, "corrupt_encoding".to_owned()));
+    let detail = refused.body["detail"].as_str().unwrap();
+    assert!(detail.contains("window"), "{detail}");
 }
 
 /// Sends a raw request: its head, then a body that may be incomplete. Returns the status line of the response.

@@ -1,6 +1,6 @@
 //! A batch is stored once, however often and wherever it is sent again.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::server::{Server, spans};
 
@@ -19,6 +19,27 @@ async fn a_retry_is_answered_as_a_duplicate_and_stored_once() {
     );
     assert_eq!(first.body["accepted"], second.body["accepted"]);
     assert_eq!(server.stored("SELECT count() FROM spans").await, "5");
+    // The times of the second attempt are wrong, but the events are stored.
+    let mut batch = spans(5);
+    batch["spans"][0]["duration_us"] = json!(-1);
+    batch["spans"][1]["start"] = json!("0001-01-01T00:00:00Z");
+    let counts = |receipt: &Value| {
+        let unlisted = receipt["rejected_unlisted"][0]["events"].as_u64();
+        let rejected = receipt["rejected"].as_array().map(Vec::len);
+        let accepted = receipt["accepted"].as_u64();
+        (accepted, rejected, unlisted, receipt["duplicate"] == true)
+    };
+    let first = server.send(&batch).await.body;
+    assert_eq!(counts(&first), (Some(3), Some(2), None, false));
+    let second = server.send(&batch).await.body;
+    assert_eq!(counts(&second), (Some(3), Some(2), None, true));
+    assert_eq!(first["rejected"], second["rejected"]);
+    batch["sent_at"] = json!("2026-11-28T12:00:00Z");
+    let third = server.send(&batch).await.body;
+    assert_eq!(counts(&third), (Some(3), Some(0), Some(2), true));
+    batch["sent_at"] = json!("0000-12-31T23:59:00Z");
+    let fourth = server.send(&batch).await.body;
+    assert_eq!(counts(&fourth), (Some(3), Some(0), Some(2), true));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 mod access;
 mod documents;
 mod engines;
+mod erasures;
 mod evaluations;
 mod federated_identities;
 mod groups;

@@ -52,13 +52,26 @@ async fn only_the_refused_rows_wait_and_a_retry_stores_them() {
     let list = dead_letter(&server, &["list"]);
     assert_eq!(list.lines().count(), 2, "{list}");
     assert!(
-        list.contains("\tspans\t2\t") && list.contains("no_poison"),
+        list.contains("\tdefault\tspans\t2\t") && list.contains("no_poison"),
         "{list}"
     );
+    let unknown = Command::new(UNJANK)
+        .args(["dead-letter", "retry", "../drain", "123"])
+        .args(server.flags())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(unknown.stdout).unwrap();
+    for id in ["../drain", "123"] {
+        assert!(
+            printed.contains(&format!("there is no item {id}:")),
+            "{printed}"
+        );
+    }
     server
         .query("ALTER TABLE spans DROP CONSTRAINT no_poison")
         .await;
     dead_letter(&server, &["retry", "--all"]);
+    assert_eq!(dead_letter(&server, &["retry", "--all"]), "no items\n");
     assert_eq!(server.query("SELECT count() FROM spans").await, "10");
     assert_eq!(server.query(OUTCOMES).await, "stored\t11");
     assert_eq!(dead_letter(&server, &["list"]).lines().count(), 1);

@@ -367,21 +367,35 @@ async fn concurrent_spans_of_a_thread_are_exported_to_tracks_of_their_own() {
         })
     });
     batch["spans"] = spans.collect();
-    let server = stored(&[batch]).await;
+    // A second process, whose span begins before the first one ends.
+    let mut other = run(Uuid::new_v4());
+    other["resource"]["app_version"] = json!("4.13.0");
+    other["resource"]["device_model"] = json!("");
+    other["spans"] = json!([batch["spans"][2]]);
+    other["spans"][0]["span_id"] = span()["span_id"].clone();
+    let server = stored(&[batch, other]).await;
     let chrome = text(&export(&server, &["trace", &trace]).await);
     let chrome: Value = serde_json::from_str(&chrome).unwrap();
     assert_nested(&chrome);
     let events = chrome["traceEvents"].as_array().unwrap();
     let of_kind = |kind: &'static str| events.iter().filter(move |event| event["ph"] == kind);
-    assert_eq!(of_kind("X").count(), 14);
+    assert_eq!(of_kind("X").count(), 15);
     let names: Vec<_> = of_kind("M")
-        .skip(1)
-        .map(|event| event["args"]["name"].clone())
+        .map(|event| (event["pid"].clone(), event["args"]["name"].clone()))
         .collect();
-    assert_eq!(names, ["main", "main (2)", "tokio-1", "tokio-1 (2)"]);
+    let expected = [
+        (1, "com.example.shop 4.12.0 on Pixel <8>"),
+        (1, "main"),
+        (1, "main (2)"),
+        (1, "tokio-1"),
+        (1, "tokio-1 (2)"),
+        (2, "com.example.shop 4.13.0"),
+        (2, "main"),
+    ];
+    assert_eq!(names, expected.map(|(pid, name)| (json!(pid), json!(name))));
     for event in of_kind("X") {
         let track = of_kind("M")
-            .find(|name| name["tid"] == event["tid"])
+            .find(|name| (&name["pid"], &name["tid"]) == (&event["pid"], &event["tid"]))
             .unwrap();
         let (name, track) = (
             event["name"].as_str().unwrap(),
@@ -403,6 +417,7 @@ async fn traces_and_stacks_are_exported_in_the_formats_of_viewers() {
         span
     });
     batch["spans"] = spans.collect();
+    batch["janks"][0]["stack"][1]["function"] = json!("pay\rnow");
     let server = stored(&[batch]).await;
     let chrome = text(&export(&server, &["trace", &trace]).await);
     let chrome: Value = serde_json::from_str(&chrome).unwrap();
@@ -426,7 +441,7 @@ async fn traces_and_stacks_are_exported_in_the_formats_of_viewers() {
     let folded = text(&export(&server, &[&["stacks"][..], &PERIOD[..]].concat()).await);
     assert_eq!(
         folded,
-        "com.example.Cart.pay;com.google.gson.Gson.toJson 5678\n"
+        "com.example.Cart.pay now;com.google.gson.Gson.toJson 5678\n"
     );
     let speedscope = ["stacks", "--format", "speedscope"];
     let speedscope = text(&export(&server, &[&speedscope[..], &PERIOD[..]].concat()).await);

@@ -58,6 +58,12 @@ async fn a_bad_character_costs_a_character_in_every_signal() {
             (&receipt["accepted"], &receipt["rejected"]),
             (&json!(EVENTS), &json!([]))
         );
+        // Also if nothing but the resource has one.
+        let mut bare = batch();
+        bare["resource"]["device_model"] = json!("CUT");
+        bare["sdk_health"] = json!({"overhead_us": 7});
+        let body = bare.to_string().replace("CUT", cut);
+        assert_eq!(accepted(server, body).await["accepted"], 1);
     }
     let mut bytes = of_all().to_string().replace("CUT", "caf?").into_bytes();
     for byte in &mut bytes {
@@ -173,6 +179,68 @@ async fn numbers_names_and_empty_texts_of_other_languages_are_read() {
     );
 }
 
+/// A batch with empty lists as maps, empty maps as lists, `null` rates, and numbers in the texts of its resource.
+fn of_dynamic_languages() -> Value {
+    let mut sent = of_all();
+    sent["modules"] = json!({});
+    sent["split_from"] = json!({});
+    sent["metrics"] = json!({});
+    sent["traffic"] = json!({});
+    sent["resource"]["os_version"] = json!(34);
+    sent["resource"]["user_id"] = json!(4711);
+    sent["resource"]["refresh_hz"] = json!("90");
+    sent["spans"][0]["attributes"] = json!([]);
+    sent["spans"][0]["events"] = json!({});
+    sent["spans"][0]["uptime_ms"] = json!(77);
+    sent["janks"][0]["stack"] = json!({});
+    sent["janks"][0]["run_log"] = json!({});
+    sent["page_loads"][0]["requests"] = json!({});
+    sent["app_starts"][0]["phases"] = json!({});
+    sent["sdk_health"]["dropped"] = json!({});
+    let mut window = sent["frame_windows"][0].clone();
+    window["frame_time_hist"] = json!([]);
+    sent["frame_windows"][0]["frame_time_hist"] = json!({"8.0": 10});
+    sent["frame_windows"].as_array_mut().unwrap().push(window);
+    for signal in [
+        "spans",
+        "frame_windows",
+        "janks",
+        "page_loads",
+        "app_starts",
+        "recompositions",
+    ] {
+        sent[signal][0]["sample_rate"] = Value::Null;
+    }
+    sent
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn empty_lists_and_texts_of_dynamic_languages_cost_nothing() {
+    let asked = Asked::of(&[]).await;
+    // All signals except metrics and traffic, and one frame window more.
+    let events = EVENTS - 1;
+    let receipt = accepted(&asked.server, of_dynamic_languages().to_string()).await;
+    assert_eq!(
+        (&receipt["accepted"], &receipt["rejected"]),
+        (&json!(events), &json!([]))
+    );
+    let negative = of_dynamic_languages().to_string().replace(":77", ":-0");
+    assert_eq!(accepted(&asked.server, negative).await["accepted"], events);
+    asked.server.drained().await;
+    let stored = asked
+        .server
+        .query("SELECT uptime_ms, os_version, user_id, sample_rate FROM spans ORDER BY uptime_ms")
+        .await;
+    assert_eq!(stored, "0\t34\t4711\t1\n77\t34\t4711\t1");
+    let rates = "SELECT DISTINCT refresh_hz FROM frame_windows";
+    assert_eq!(asked.server.query(rates).await, "90");
+    // A map that has events is refused.
+    let mut wrong = of_all();
+    wrong["spans"] = json!({"0": span()});
+    let refused = asked.server.send(&wrong).await;
+    assert_eq!(refused.outcome(), (400, "invalid_envelope".to_owned()));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_install_id_in_capitals_is_the_same_install() {
     let mut sent = of_all();
@@ -212,7 +280,7 @@ async fn an_install_id_in_capitals_is_the_same_install() {
         };
         let mut answers = Vec::new();
         for id in [id.to_string(), id.to_string().to_uppercase()] {
-            let path = format!("{}/v1/config?install_id={id}&build=41200.0", server.url);
+            let path = format!("{}/v1/config?install_id={id}&build=4.12e4", server.url);
             let polled = server
                 .client
                 .get(path)

@@ -356,6 +356,14 @@ async fn the_list_of_versions_has_their_order() {
         "4.10",
         "4.10.0 (9)",
         "4.10.0 (41)",
+        "6.0.0.rc1",
+        "release-6.0.0",
+        "6.0.0 (9) debug",
+        "6.0.0, build 10",
+        "com.shop@6.0.0+11",
+        "6.0.0_12",
+        "6.0.0.post1",
+        "6.0.10.RELEASE",
         "10.0",
     ];
     versions.reverse();

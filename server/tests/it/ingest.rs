@@ -116,9 +116,14 @@ async fn a_bad_event_is_rejected_without_the_rest_of_its_batch() {
         7,
         span(),
     ]);
-    mixed["metrics"] = json!([{"name": "fps", "time": "2026-11-20T11:59:59Z", "value": "NaN"}, {"name": "fps", "time": "2026-11-20T11:59:59Z", "value": 60}]);
+    let time = "2026-11-20T11:59:59Z";
+    mixed["metrics"] = json!([
+        {"name": "fps", "time": time, "value": "NaN"},
+        {"name": "fps", "time": time, "value": 60, "min": 60, "max": 60, "attributes": {"cart": null, "page": 7}},
+        {"name": "fps", "time": time, "value": 2, "min": 3, "max": 1},
+    ]);
     let answer = server.send(&mixed).await;
-    assert_eq!(answer.outcome(), (202, "accepted 3 rejected 9".to_owned()));
+    assert_eq!(answer.outcome(), (202, "accepted 3 rejected 10".to_owned()));
     let rejected: Vec<_> = answer.body["rejected"]
         .as_array()
         .unwrap()
@@ -135,11 +140,30 @@ async fn a_bad_event_is_rejected_without_the_rest_of_its_batch() {
     spans 7 name_missing
     spans 8 invalid_event
     metrics 0 invalid_event
+    metrics 2 value_out_of_range
     ");
+    let unreadable: Vec<_> = answer.body["rejected"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["code"] == "invalid_event")
+        .map(|one| one["detail"].as_str().unwrap())
+        .collect();
+    insta::assert_snapshot!(unreadable.join("\n"), @r#"
+    `duration_us` must be a whole number, is the text "long"
+    `trace_id` must be 32 hex digits, not all zero, is the text "zz"
+    it must be an object, is the number `7`
+    `value` must be a number, is the text "NaN"
+    "#);
     assert_eq!(server.stored("SELECT count() FROM spans").await, "2");
+    assert_eq!(
+        server.query("SELECT attributes FROM metrics").await,
+        "{'page':'7'}"
+    );
     let outcomes = "SELECT signal, outcome, reason, sum(count) FROM outcomes WHERE project != '' GROUP BY ALL ORDER BY ALL";
     insta::assert_snapshot!(server.query(outcomes).await, @r"
     metrics	rejected	invalid_event	1
+    metrics	rejected	value_out_of_range	1
     metrics	stored		1
     spans	rejected	duration_out_of_range	1
     spans	rejected	invalid_event	3
@@ -192,15 +216,27 @@ async fn long_texts_and_lists_are_truncated_and_counted() {
         .map(|number| (format!("k{number}"), json!("v")))
         .collect::<serde_json::Map<_, _>>()
         .into();
+    let line =
+        |number: u32| json!({"time": "2026-11-20T11:58:59Z", "message": format!("L{number}")});
+    let lines: Vec<_> = (0..70).map(line).collect();
+    long["janks"] =
+        json!([{"start": "2026-11-20T11:59:00Z", "duration_ms": 900, "run_log": lines}]);
     let answer = server.send(&long).await;
     assert_eq!(
         (
             answer.body["accepted"].as_u64(),
             answer.body["truncated"].as_u64()
         ),
-        (Some(2), Some(1))
+        (Some(3), Some(2))
     );
     assert_eq!(server.stored("SELECT length(name) <= 1024, endsWith(name, '…'), length(attributes) FROM spans ORDER BY length(name) DESC LIMIT 1").await, "1\t1\t64");
+    // The lines nearest to the stall are kept.
+    assert_eq!(
+        server
+            .query("SELECT `run_log.message`[1], `run_log.message`[-1], length(`run_log.message`) FROM janks")
+            .await,
+        "L6\tL69\t64"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

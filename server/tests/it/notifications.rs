@@ -9,6 +9,7 @@ mod forwarding_at_the_end;
 mod forwarding_names;
 mod incidents;
 mod killed;
+mod late;
 mod mail;
 mod receiver;
 mod targets;

@@ -208,13 +208,20 @@ fn log_of(arguments: &[&str], environment: &[(&str, &str)]) -> String {
 
 #[test]
 fn logs_are_plain_on_request_and_have_no_colours_outside_a_terminal() {
+    let settings = include_str!("../../../docs/reference/settings.md").split('`');
+    let variables = settings.filter(|code| code.starts_with("UNJANK_"));
+    let empty: Vec<_> = variables.map(|name| (name, "")).collect();
+    assert!(empty.len() > 50, "{empty:?}");
     for (arguments, environment, is_plain) in [
         (&["--log-plain"][..], &[][..], true),
         (&[], &[("UNJANK_LOG_PLAIN", "1")], true),
         (&[], &[("UNJANK_LOG_PLAIN", "yes")], true),
         (&[], &[("UNJANK_LOG_PLAIN", "true")], true),
         (&[], &[("UNJANK_LOG_PLAIN", "0")], false),
-        (&[], &[("UNJANK_LOG_PLAIN", "")], false),
+        (&[], &empty[..], false),
+        (&["--log-plain"], &empty[..], true),
+        (&["--books-rebuild", "true"], &[], false),
+        (&[], &[("UNJANK_BOOKS_REBUILD", "OFF")], false),
         (&[], &[], false),
     ] {
         let log = log_of(arguments, environment);
@@ -224,5 +231,54 @@ fn logs_are_plain_on_request_and_have_no_colours_outside_a_terminal() {
             log.contains("INFO") || log.contains("WARN"),
             "{environment:?}: {log:?}"
         );
+    }
+}
+
+/// A server that ends right after it has looked at its data folder, because its rules do not exist.
+fn log_on(folder: &std::path::Path) -> String {
+    let output = std::process::Command::new(crate::engine::UNJANK)
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .args(["--admin-listen", "127.0.0.1:0", "--clickhouse-url"])
+        .args([
+            "http://127.0.0.1:9",
+            "--rules",
+            "/nonexistent",
+            "--data-dir",
+        ])
+        .arg(folder)
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn lost_files_of_a_used_data_folder_and_one_that_others_can_read_are_reported() {
+    let control = "the control database is missing";
+    let secret = "the secret of the installation is missing";
+    let open = "other users of this machine";
+    for (files, mode, expected) in [
+        (&[][..], 0o700, &[][..]),
+        (&["drain.json"], 0o700, &[control]),
+        (&["control.sqlite"], 0o700, &[secret]),
+        (&["control.sqlite", "drain.json"], 0o755, &[secret, open]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            std::fs::write(folder.path().join(file), "").unwrap();
+        }
+        std::fs::set_permissions(
+            folder.path(),
+            std::os::unix::fs::PermissionsExt::from_mode(mode),
+        )
+        .unwrap();
+        let log = log_on(folder.path());
+        for text in [control, secret, open] {
+            assert_eq!(
+                log.contains(text),
+                expected.contains(&text),
+                "{files:?}: {log}"
+            );
+        }
     }
 }

@@ -14,6 +14,7 @@ async fn time_is_summed_by_package_and_crate() {
         "com.example.shop.cart.Basket",
         "com.example.shop.Start",
         "com.example.lib.Json$Reader",
+        "com.example.{shop.Cart, bank.Transfer}",
         "Main",
         "kotlin.Unit",
         "shop::stalls::parse",
@@ -30,7 +31,7 @@ async fn time_is_summed_by_package_and_crate() {
         })
         .collect();
     let answer = server.send(&batch).await;
-    assert_eq!(answer.outcome(), (202, "accepted 8 rejected 0".to_owned()));
+    assert_eq!(answer.outcome(), (202, "accepted 9 rejected 0".to_owned()));
     server.drained().await;
     let token = server.token("viewer --project default").await;
     let path = "/api/v1/projects/default/query/spans?by=package&measure=sum_us&order=-sum_us";
@@ -52,6 +53,7 @@ async fn time_is_summed_by_package_and_crate() {
             ("shop", 2_000.0),
             ("", 1_000.0),
             ("Main", 1_000.0),
+            ("com.example", 1_000.0),
             ("com.example.lib", 1_000.0),
             ("kotlin.Unit", 1_000.0),
         ]

@@ -157,6 +157,14 @@ async fn values_that_no_bucket_holds_are_refused() {
     let codes = answer.body["rejected"].as_array().unwrap().iter();
     let codes: Vec<_> = codes.map(|one| one["code"].clone()).collect();
     assert_eq!(codes, ["value_out_of_range", "value_out_of_range"]);
+    // What is left of 0 after arithmetic is 0 in a distribution.
+    let tiny = samples("tiny", &[-3e-100, 3e-100, 3e-100, 5e-324]);
+    assert_eq!(asked.server.send(&tiny).await.status, 202);
+    asked.server.drained().await;
+    let path = format!("query/metrics?name=tiny&measure=p50&measure=mean&{HOURLY}");
+    let answer = asked.ask(&path).await.body;
+    assert_eq!(answer["rows"][0]["values"][0], json!(0.0));
+    assert_near(&answer["rows"][0]["values"][1], 0.75e-100, "mean");
 }
 
 #[tokio::test(flavor = "multi_thread")]

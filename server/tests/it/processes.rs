@@ -436,7 +436,7 @@ async fn only_the_owner_can_read_the_data_folder_and_the_engine_ends_with_a_kill
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_server_on_the_same_folder_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let _first = Program::start(folder.path()).await;
+    let mut first = Program::start(folder.path()).await;
     let second = unjank(
         folder.path(),
         &[
@@ -449,7 +449,15 @@ async fn a_second_server_on_the_same_folder_is_refused_with_the_reason() {
     );
     assert!(!second.status.success());
     let error = String::from_utf8_lossy(&second.stderr);
-    assert!(error.contains("in use"), "{error}");
+    let reason = format!("is in use by the server of process {}", first.pid());
+    assert!(error.contains(&reason), "{error}");
+    first.kill();
+    let health = unjank(folder.path(), &["healthcheck"]);
+    let error = String::from_utf8_lossy(&health.stderr);
+    assert!(
+        !health.status.success() && error.contains("has ended"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -470,6 +478,11 @@ fn mistakes_on_the_command_line_are_explained() {
     assert!(error("lisen = \"x\"").contains("there is no setting `lisen`"));
     assert!(error("listen = [1]").contains("`listen` is of type array"));
     assert!(error("log-max-bytes = 5").contains("invalid value '5' for '--log-max-bytes <BYTES>'"));
+    assert!(error("min-free-bytes = \"1GiB\"").contains("the number of bytes without a unit"));
     let sql = unjank(folder.path(), &["sql", "SELECT 1"]);
     assert!(String::from_utf8_lossy(&sql.stderr).contains("start `unjank serve`"));
+    std::fs::write(folder.path().join("control.sqlite"), [b'x'; 4096]).unwrap();
+    let tokens = unjank(folder.path(), &["token", "list"]);
+    let error = String::from_utf8_lossy(&tokens.stderr);
+    assert!(error.contains("control.sqlite is damaged"), "{error}");
 }

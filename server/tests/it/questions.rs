@@ -50,6 +50,16 @@ fn version(version: &str, name: &str, durations_ms: &[u64], rate: f64) -> Value 
     batch
 }
 
+/// A batch with one value of each metric.
+fn measured(version: &str, metrics: [(&str, f64); 3]) -> Value {
+    let mut batch = batch();
+    batch["resource"]["app_version"] = json!(version);
+    let time = "2026-11-20T11:59:00Z";
+    let metrics = metrics.map(|(name, value)| json!({"name": name, "time": time, "value": value}));
+    batch["metrics"] = json!(metrics);
+    batch
+}
+
 const HOURLY: &str = "from=2026-11-20T10:00:00Z&to=2026-11-20T13:00:00Z";
 const DAILY: &str = "from=2026-11-15T10:00:00Z&to=2026-11-20T13:00:00Z";
 
@@ -107,17 +117,22 @@ async fn the_largest_regression_between_two_versions_comes_first() {
         version("4.12.0", "checkout", &[200, 200, 200], 1.0),
         version("4.12.0", "search", &[400, 400, 400], 1.0),
         version("4.12.0", "new", &[900], 1.0),
+        measured("4.11.0", [("rise", -80.0), ("fall", -60.0), ("turn", -5.0)]),
+        measured("4.12.0", [("rise", -60.0), ("fall", -80.0), ("turn", 5.0)]),
     ])
     .await;
     for period in [HOURLY, DAILY] {
-        let path = format!(
-            "query/spans?by=name&measure=p95_us&order=-change.p95_us&app_version=4.12.0&base_app_version=4.11.0&{period}"
-        );
-        let rows = asked.rows(&path).await;
-        let names: Vec<_> = rows
-            .iter()
-            .map(|(keys, ..)| keys[0].as_str().unwrap())
-            .collect();
+        let ask = async |measure: &str| {
+            let versions = "app_version=4.12.0&base_app_version=4.11.0";
+            let path = format!("query/{measure}&by=name&{versions}&{period}");
+            let rows = asked.rows(&path).await;
+            let names: Vec<_> = rows.iter().map(|(keys, ..)| keys[0].clone()).collect();
+            (rows, names)
+        };
+        // A base below zero does not turn the order.
+        let (_, names) = ask("metrics?measure=p50&order=-change.p50").await;
+        assert_eq!(names, ["turn", "rise", "fall"]);
+        let (rows, names) = ask("spans?measure=p95_us&order=-change.p95_us").await;
         assert_eq!(names, ["checkout", "search", "new"]);
         assert_close(&rows[0].1[0], 200_000.0);
         assert_close(&rows[0].2[0], 100_000.0);

@@ -29,10 +29,14 @@ fn private() -> Value {
     span["page"] = json!("/orders?user=marker3");
     span["attributes"] = json!({
         "password": "marker4", "note": "ask marker5@example.com, card 4111 1111 1111 1111", "plain": "kept as it is",
+        "userPassword": "marker14", "request": "/cart;jsessionid=marker15", "frame": "MainActivity$1@5f2e1a.run",
+        "form": {"password": "marker10", "user": {"api_key": "marker11", "cvv": "marker12"}},
     });
     span["events"] = json!([{"time": start, "name": "sent Bearer marker6marker6"}]);
     batch["janks"] = json!([{
-        "start": start, "duration_ms": 900, "run_log": [{"time": start, "message": "login as marker7@example.com"}],
+        "start": start, "duration_ms": 900, "run_log": [
+            {"time": start, "message": "login as marker7@example.com"}, {"time": start, "message": "login {\"password\":\"marker13\"}"},
+        ],
     }]);
     batch["page_loads"] = json!([{
         "page": "Cart", "start": start, "total_ms": 1, "requests": [{"path": "/api/cart?id=marker8"}],
@@ -50,10 +54,11 @@ async fn private_data_never_reaches_the_disk_and_is_counted() {
     assert!(holds(server.data_dir(), "kept as it is"));
     assert!(!holds(server.data_dir(), "marker"));
     server.point_at_the_engine().await;
-    let span = "SELECT name, page, attributes['password'], attributes['note'], events.name[1], user_id FROM spans ORDER BY name LIMIT 1";
+    let span = "SELECT name, page, attributes['password'], attributes['note'], attributes['form'], events.name[1], user_id FROM spans ORDER BY name LIMIT 1";
     assert_eq!(
         server.stored(span).await,
-        "GET https://[user]@shop.example/pay?[query]\t/orders?[query]\t[secret]\task [email], card [card]\tsent Bearer [secret]\t[email]"
+        "GET https://[user]@shop.example/pay?[query]\t/orders?[query]\t[secret]\task [email], card [card]\t\
+         {\"password\":\"[secret]\",\"user\":{\"api_key\":\"[secret]\",\"cvv\":\"[secret]\"}}\tsent Bearer [secret]\t[email]"
     );
     let others =
         "SELECT (SELECT run_log.message[1] FROM janks), (SELECT requests.path[1] FROM page_loads)";
@@ -66,8 +71,8 @@ async fn private_data_never_reaches_the_disk_and_is_counted() {
     server
         .answers(
             counted,
-            "janks\temail\t1\nother\temail\t1\npage_loads\tquery_string\t1\nspans\tcard_number\t1\nspans\temail\t1\n\
-             spans\tquery_string\t2\nspans\tsecret\t3\nspans\turl_user\t1",
+            "janks\temail\t1\njanks\tsecret\t1\nother\temail\t1\npage_loads\tquery_string\t1\nspans\tcard_number\t1\nspans\temail\t1\n\
+             spans\tquery_string\t2\nspans\tsecret\t6\nspans\turl_user\t1",
         )
         .await;
     // A duplicate is not counted a second time.

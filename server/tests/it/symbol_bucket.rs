@@ -85,6 +85,25 @@ impl Bucket {
         objects.retain(|path| path.to_str().unwrap().ends_with("_object"));
         objects
     }
+
+    /// Stores an empty object below the folder `shop`. Consoles store one with a slash at its end for a folder.
+    pub(crate) fn put_empty(&self, name: &str) {
+        let name = format!("symbols/shop/{name}._S3rver_object");
+        let file = self.folder.path().join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, []).unwrap();
+    }
+
+    /// Renames a bucket.
+    pub(crate) fn rename(&self, from: &str, to: &str) {
+        let path = |name| self.folder.path().join(name);
+        std::fs::rename(path(from), path(to)).unwrap();
+    }
+
+    /// Deletes everything below the folder `shop` and this one.
+    pub(crate) fn clear(&self, below: &str) {
+        std::fs::remove_dir_all(self.folder.path().join("symbols/shop").join(below)).unwrap();
+    }
 }
 
 impl Drop for Bucket {

@@ -415,6 +415,35 @@ async fn a_file_that_no_stack_needs_is_deleted_and_one_in_use_is_kept() {
         .answers(CULPRITS, "com.example.shop.Prices.sum")
         .await;
     server.pass(std::time::Duration::from_hours(50));
+    assert_eq!(format_of_the_last_file(&server).await, "r8");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_builds_upload_again_and_again_is_kept() {
+    let server = Server::with(&[
+        "--symbols-unused-days",
+        "3",
+        "--retention-interval-ms",
+        "200",
+    ])
+    .await;
+    server.ready().await;
+    let token = server
+        .token("editor --project default --only-symbols")
+        .await;
+    for file in [mapping(), SOURCE_MAP.into()] {
+        let state = upload(&server, &token, &file).await;
+        assert_eq!(state["state"], "ok", "{state}");
+    }
+    server.pass(std::time::Duration::from_hours(60));
+    let state = upload(&server, &token, &mapping()).await;
+    assert_eq!(state["state"], "ok", "{state}");
+    server.pass(std::time::Duration::from_hours(30));
+    assert_eq!(format_of_the_last_file(&server).await, "r8");
+}
+
+/// Waits until one symbol file is left. Returns its format.
+async fn format_of_the_last_file(server: &Server) -> String {
     let viewer = server.token("viewer --project default").await;
     let path = "/api/v1/projects/default/symbols/files";
     let files = async || server.call(&viewer, Method::GET, path, None).await.body["files"].clone();
@@ -422,5 +451,7 @@ async fn a_file_that_no_stack_needs_is_deleted_and_one_in_use_is_kept() {
         files().await.as_array().unwrap().len() == 1
     })
     .await;
-    assert_eq!(files().await[0]["builds"][0]["format"], "r8");
+    let left = files().await;
+    let format = left[0]["builds"][0]["format"].as_str();
+    format.unwrap().to_owned()
 }

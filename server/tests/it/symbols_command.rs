@@ -90,7 +90,7 @@ async fn a_folder_is_uploaded_checked_listed_and_removed() {
     let run = async |line: &[&str]| symbols(&server.url, &token, line).await;
 
     let dry = symbols("", "", &["upload", "--dry-run", path]).await;
-    dry.expect(0, &["would upload", "mapping.txt", "libshop.sym"]);
+    dry.expect(0, &["would upload", "mapping.txt", MAP_ID, "libshop.sym"]);
     run(&["check", path]).await.expect(1, &["missing"]);
     let uploaded = run(&["upload", path]).await;
     uploaded.expect(
@@ -102,6 +102,7 @@ async fn a_folder_is_uploaded_checked_listed_and_removed() {
             "libpay.so",
             "no build id",
             "-Wl,--build-id=sha1",
+            ".note.gnu.build-id",
         ],
     );
     assert!(!uploaded.text.contains("holiday"), "{}", uploaded.text);
@@ -121,7 +122,7 @@ async fn a_folder_is_uploaded_checked_listed_and_removed() {
     picture.expect(1, &["not a symbol file", "nothing to upload"]);
 
     let list = run(&["list"]).await;
-    list.expect(0, &["mapping.txt", "breakpad x86_64", "2 files"]);
+    list.expect(0, &["mapping.txt", MAP_ID, "breakpad x86_64", "2 files"]);
     let json = run(&["list", "--json"]).await;
     let json: Value = serde_json::from_str(&json.text).unwrap();
     let id = json["files"][0]["id"].as_str().unwrap();
@@ -192,7 +193,10 @@ async fn a_symbol_file_that_cannot_be_read_fails_the_command_with_the_reason() {
     );
     run(&["check", path]).await.expect(0, &["complete"]);
 
-    let damages: [(&str, Vec<u8>, &str); 4] = [
+    let damages: [(&str, Vec<u8>, &str); 7] = [
+        ("app.wasm", b"\0asm\x01\0\0\0\0".to_vec(), "ends early"),
+        ("b.map", b"{\"debugId\":\"6f".to_vec(), "damaged"),
+        ("c.js.map", b"{\0\"\0v\0".to_vec(), "UTF-16"),
         (
             "libpay.so",
             damaged_library(folder.path()),
@@ -281,10 +285,7 @@ async fn a_version_in_use_is_checked() {
         .answers("SELECT count() FROM stacks_symbolicated", "1")
         .await;
     let missing = run(&check).await;
-    missing.expect(
-        1,
-        &["missing", MAP_ID.split_at(40).0, "unjank symbols upload"],
-    );
+    missing.expect(1, &["missing", MAP_ID, "unjank symbols upload"]);
     let missing = "unjank_symbols_stacks_total{outcome=\"missing\"}";
     assert_eq!(server.metric(missing).await, 1.0);
 
@@ -485,4 +486,14 @@ async fn a_program_that_the_linker_stripped_is_told_what_works() {
     run(&["check", copy.to_str().unwrap()])
         .await
         .expect(0, &["complete"]);
+    // Its sections can be read, but not what is in them.
+    let section = folder.path().join("section");
+    std::fs::write(&section, [0xff; 64]).unwrap();
+    let option = format!("--update-section=.debug_info={}", section.display());
+    let mut objcopy = std::process::Command::new("objcopy");
+    assert!(objcopy.args([&option, &whole]).status().unwrap().success());
+    for more in ["--dry-run", "--require-lines"] {
+        let refused = run(&["upload", more, &whole]).await;
+        refused.expect(1, &["refused", "cannot read the symbols"]);
+    }
 }

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::server::Server;
+use crate::server::{Server, batch, span};
 use crate::symbols::{CULPRITS, MAP_ID, READABLE, janks, upload_to};
 
 /// `a.b.a` is three functions of one class, `a.c.a` functions of two classes of the app, and `a.d.a` one of the app and one of a library.
@@ -110,12 +110,27 @@ async fn no_owner_of_one_of_several_classes_is_blamed() {
     for class in ["a.b", "a.c", "a.d"] {
         server.send(&janks(&stack(class, 0))).await;
     }
+    let titles = "SELECT title FROM stack_class_current WHERE title LIKE '%{%'";
+    server.answers(titles, "{Search, Start}.open").await;
     let owners = "SELECT culprit, owner FROM stack_class_current ORDER BY ALL";
     // The frame of two teams is not the app's by any rule, so its caller is the culprit.
     let expected = "com.example.Main.run\tteam-shop\n\
         com.example.shop.Cart.add or clear or remove\tteam-one\n\
         com.example.shop.{Search, Start}.open\tteam-shop";
     server.answers(owners, expected).await;
+
+    let mut spans = batch();
+    let mut span = span();
+    span["code"] = json!({"class": "a.d", "function": "a", "file": format!("r8-map-id-{MAP_ID}")});
+    spans["spans"] = json!([span]);
+    server.send(&spans).await;
+    let named = "SELECT countIf(function != '') FROM function_names FINAL";
+    server.answers(named, "1").await;
+    server.drained().await;
+    let period = "from=2026-11-20T00:00:00Z&to=2026-11-21T00:00:00Z";
+    let path = format!("/api/v1/projects/default/query/spans?by=package&{period}");
+    let packages = server.call(&editor, Method::GET, &path, None).await.body;
+    assert_eq!(packages["rows"][0]["keys"], json!([""]), "{packages}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

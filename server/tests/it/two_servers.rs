@@ -259,19 +259,19 @@ async fn a_stack_stays_while_any_server_receives_janks_that_use_it() {
     let asked = pair.one.call(&token, Method::DELETE, &path, None).await;
     let id = asked.body["id"].as_str().unwrap();
     let path = format!("/api/v1/projects/default/erasures/{id}");
-    let mut waited = false;
+    let mut passed = Duration::ZERO;
     wait::until("the erasure", async || {
         for server in [&pair.one, &pair.other] {
             server.pass(Duration::from_secs(20));
             assert_eq!(server.send(&jank(Uuid::new_v4())).await.status, 202);
         }
+        passed += Duration::from_secs(20);
         let erasure = pair.one.call(&token, Method::GET, &path, None).await.body;
-        let step = erasure["receipt"]["step"].as_str().unwrap_or_default();
-        waited |= step.contains("other servers");
         erasure["state"] == "done"
     })
     .await;
-    assert!(waited);
+    // Until then, janks of the other server may have been on their way.
+    assert!(passed >= Duration::from_secs(600), "{passed:?}");
     pair.drained().await;
     let lost = "SELECT countIf(stack_hash NOT IN (SELECT stack_hash FROM stacks)) FROM janks";
     assert_eq!(pair.one.query(lost).await, "0");

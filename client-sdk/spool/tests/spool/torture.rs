@@ -209,6 +209,7 @@ fn the_number_of_a_torn_record_is_skipped_between_segments() {
     });
     let (mut log, recovery) = original.open();
     let torn = places.last().unwrap().record.0;
+    assert!(!recovery.torn_has_whole_record);
     assert_eq!((recovery.next_seq, log.segments()), (torn + 1, last + 2));
     assert_eq!(log.append(b"next").unwrap().seq, torn + 1);
 }

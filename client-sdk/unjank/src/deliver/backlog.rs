@@ -67,11 +67,13 @@ struct Waiting {
     changed: Changed,
 }
 
-/// How often a batch did not arrive as it was sent, and when to send it again. Others are sent until then.
+/// How often a batch did not arrive as it was sent in this process, and when to send it again. Others are sent until then.
 #[derive(Clone, Copy, Debug, Default)]
 struct Changed {
     times: u32,
     again: Option<Moment>,
+    /// It was written to the end of the disk once. More writes would wear the flash if a proxy changes everything.
+    is_moved: bool,
 }
 
 #[derive(Debug)]
@@ -341,15 +343,48 @@ impl Backlog {
 
     /// Notes that a batch did not arrive as it was sent. Others come first for `wait`, which doubles each time. Returns how often that happened to
     /// it in this process.
-    pub(crate) fn changed_on_its_way(&mut self, batch_id: Uuid, wait: Duration) -> u32 {
-        let place = self.place_of(batch_id);
-        let Some(waiting) = place.and_then(|place| self.waiting.get_mut(place)) else {
+    pub(crate) fn changed_on_its_way(
+        &mut self,
+        batch: &Sealed,
+        wait: Duration,
+        losses: &Losses,
+    ) -> u32 {
+        let Some(place) = self.place_of(batch.batch_id) else {
             return 0;
         };
-        let Changed { times, again } = &mut waiting.changed;
+        let Some(waiting) = self.waiting.get_mut(place) else {
+            return 0;
+        };
+        let Changed { times, again, .. } = &mut waiting.changed;
         *again = Some(Moment::now().after(wait.saturating_mul(1 << (*times).min(16))));
         *times += 1;
-        *times
+        let times = *times;
+        self.move_behind_others(place, batch, losses);
+        times
+    }
+
+    /// Writes a batch to the end of the disk, once. Where it was, it would keep the batches behind it on the disk after the server has them, and the
+    /// next process would send them again. Leaves it there if the write fails or would push out others.
+    fn move_behind_others(&mut self, place: usize, batch: &Sealed, losses: &Losses) {
+        let (Some(disk), Some(waiting)) = (&mut self.disk, self.waiting.get(place)) else {
+            return;
+        };
+        let last = disk.log.durable_seq();
+        let has_others_behind = waiting.seq().is_some_and(|seq| seq < last);
+        if waiting.changed.is_moved || !has_others_behind || !disk.has_room(waiting.bytes) {
+            return;
+        }
+        let Some(seq) = disk.write(&waiting.label, &batch.body) else {
+            return;
+        };
+        let Some(mut waiting) = self.take(place, losses) else {
+            return;
+        };
+        waiting.place = StoredIn::Disk(seq);
+        waiting.changed.is_moved = true;
+        self.add(waiting);
+        self.forget_what_is_gone(losses);
+        self.trim(losses);
     }
 
     /// Writes batches that are only in memory to the disk, so that they outlive the process. They move to the end, because

@@ -119,7 +119,7 @@ pub(crate) fn of_response(endpoint: &str, response: &Response) -> String {
             response.status
         ),
         400 | 415 | 422 if is_of_the_way(response) => format!(
-            "what was sent to {endpoint} did not arrive as it was sent ({}){detail}: a proxy may change requests. It is sent again, eight times at most",
+            "what was sent to {endpoint} did not arrive as it was sent ({}){detail}: a proxy may change requests. It is sent again, eight times at most in one run of the app",
             response.status
         ),
         status => format!("{endpoint} refused what was sent ({status}){detail}"),

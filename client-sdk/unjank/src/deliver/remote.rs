@@ -10,8 +10,8 @@ use unjank_protocol::config::{Document, SCHEMA};
 
 use super::exchange::{Answer, Outgoing};
 use super::problem::{self, Problem};
+use super::retry::asked_wait;
 use super::transport::Response;
-use super::uplink::asked_wait;
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::random::draw;

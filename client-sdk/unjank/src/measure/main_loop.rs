@@ -29,8 +29,8 @@ use crate::event::Event;
 const IDLE: Duration = Duration::from_millis(500);
 
 /// Times the messages of the app's main loop. Call [`MainLoop::begin`] before the loop handles a message and [`MainLoop::end`]
-/// after it. The remote configuration (`jank`) sets how long a message may take before it counts as a stall. Each value runs one
-/// more thread, the watchdog, which sleeps while nothing is collected.
+/// after it. The remote configuration (`jank`) sets how long a message may take before it counts as a stall. Each `MainLoop` starts
+/// one extra thread, the watchdog, which sleeps while nothing is collected.
 ///
 /// ```
 /// let main_loop = unjank::MainLoop::of_this_thread();
@@ -213,7 +213,7 @@ impl Watchdog {
         let mut watching = None;
         let looks = Looks::begin();
         loop {
-            // The last look is after the loop has ended.
+            // Looks once more after the app's main loop has ended.
             let is_last = self.alive.strong_count() == 0;
             let pause = looks.look(|| self.look(&mut watching));
             if is_last {

@@ -290,11 +290,16 @@ impl App {
 
     /// Sends a command and waits until it is done. Checks that no call took long.
     pub(crate) fn does(&mut self, order: &str) {
+        let longest = self.completes(order);
+        assert!(longest < LONGEST_CALL, "{order}: a call took {longest:?}");
+    }
+
+    /// Sends a command and waits until it is done. Returns how long its longest call took.
+    pub(crate) fn completes(&mut self, order: &str) -> Duration {
         self.write(order);
         let done = self.wait_for_line("done ");
         let micros = done.strip_prefix("done ").unwrap().parse().unwrap();
-        let longest = Duration::from_micros(micros);
-        assert!(longest < LONGEST_CALL, "{order}: a call took {longest:?}");
+        Duration::from_micros(micros)
     }
 
     pub(crate) fn storms(&mut self, first: u64) {

@@ -35,7 +35,7 @@ fn each_state_and_each_change_of_the_app_is_measured() {
     unjank::set_foreground(false);
     main_loop.end();
     std::thread::sleep(STEP);
-    unjank::frame_lasting(Duration::ZERO); // nobody waits for it
+    unjank::frame_lasting(Duration::ZERO); // no change of state is waiting for a frame
     unjank::set_foreground(true);
     unjank::set_foreground(true);
     std::thread::sleep(STEP);

@@ -100,7 +100,7 @@ async function a_change_for_one_version_is_previewed_saved_and_seen_to_arrive(re
   for (let tries = 0; tries < 50 && latest.revision === 0; tries += 1) await latest.poll();
   check(latest.sampling.spans.default === 0.5, `the device keeps ${latest.sampling.spans.default}`);
   await latest.upload();
-  await rollout.getByText('1 install; 1 (100 %) has it').waitFor();
+  await rollout.getByText('1 install; 1 (100 %) has the revision').waitFor();
   await rollout.getByText('50 % of the 2 installs').waitFor();
   await reader.look('rollout-half');
   await previous.poll();

@@ -84,6 +84,9 @@ fn native_frames_link_by_their_path() {
     ] {
         assert_eq!(path(file), expected.map(str::to_owned), "{file}");
     }
+    // One of several classes is in a package only if all of them are.
+    let one_of = |class| links.path(at(class, "Cart.kt", 3));
+    assert_eq!(one_of("org.{bank.Cart, shop.Cart}"), Err(NoLink::NoFile));
     // The class of a native frame is no package.
     let method = at("shop::Cart", "src/cart.rs", 3);
     assert_eq!(links.path(method).unwrap(), "src/cart.rs");

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::access::Lease;
 use crate::alerts::incident::link::link;
+use crate::alerts::incident::moved_groups::rename_mutes;
 use crate::alerts::incident::states::{GroupStatus, MIX_SHIFT, Next, Observation, Timing, next};
 use crate::alerts::judge::contributors::moved;
 use crate::alerts::judge::evidence::{evidence, summary};
@@ -157,6 +158,7 @@ impl Evaluator {
             open = states.iter().filter_map(held).collect();
             verdicts = self.verdicts(&case(row, &rule, &open, now)).await?;
         }
+        rename_mutes(&mut mutes, &done.moved);
         let case = case(row, &rule, &open, now);
         let step = Step {
             rule: row.id,

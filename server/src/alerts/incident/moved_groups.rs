@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use unjank_database::{AlertRule, AlertState, Evaluated, GroupMove, JsonText};
+use unjank_database::{AlertRule, AlertState, Evaluated, GroupMove, JsonText, Mute};
 
 use crate::alerts::incident::evaluator::{Evaluator, NotEvaluated};
 use crate::alerts::judge::verdict::Group;
@@ -26,7 +26,8 @@ impl Evaluator {
         moves.map_err(|error| NotEvaluated::Rule(error.to_string()))
     }
 
-    /// Renames the states whose groups have moved since. If the new group has its own incident, the old group's incident ends.
+    /// Renames the states whose groups have moved since. If the new group has its own incident, the old group's incident ends. The moves
+    /// are saved with the evaluation, so that a server that another one has overtaken moves nothing.
     pub(super) async fn follow_moves(
         &self,
         row: &AlertRule,
@@ -46,14 +47,13 @@ impl Evaluator {
             let key = JsonText::new(&group);
             let from = std::mem::replace(&mut state.group_key, key);
             if taken.insert(state.group_key.as_str().to_owned()) {
-                let moved = GroupMove {
+                done.moved.push(GroupMove {
                     rule: row.id,
                     from,
                     to: state.group_key.clone(),
                     incident: state.incident,
                     group,
-                };
-                self.control.move_alert_group(moved).await?;
+                });
                 states.push(state);
             } else {
                 done.resolved.extend(
@@ -68,6 +68,17 @@ impl Evaluator {
     }
 }
 
+/// Gives mutes the new keys of groups whose moves are not saved yet.
+pub(super) fn rename_mutes(mutes: &mut [Mute], moves: &[GroupMove]) {
+    for moved in moves {
+        let (rule, from) = (Some(moved.rule), Some(&moved.from));
+        let fit = |mute: &&mut Mute| mute.rule == rule && mute.group_key.as_ref() == from;
+        for mute in mutes.iter_mut().filter(fit) {
+            mute.group_key = Some(moved.to.clone());
+        }
+    }
+}
+
 fn keys(states: &[AlertState]) -> impl Iterator<Item = String> {
     states
         .iter()
@@ -78,4 +89,48 @@ fn keys(states: &[AlertState]) -> impl Iterator<Item = String> {
 fn id_of(key: &JsonText) -> Option<u64> {
     let group: Group = key.read().ok()?;
     group.get(DIMENSION)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use unjank_database::new_id;
+    use unjank_foundation::clock::UnixTime;
+
+    use super::*;
+
+    #[test]
+    fn a_mute_follows_its_group_and_no_other() {
+        let at = UnixTime::from_secs(1);
+        let (rule, other) = (new_id(at), new_id(at));
+        let key = |group: &str| JsonText::new(&json!({ "group_id": group }));
+        let mute = |rule, group: Option<&str>| Mute {
+            id: new_id(at),
+            project: "shop".to_owned(),
+            rule,
+            group_key: group.map(key),
+            starts_at: at,
+            ends_at: at,
+            reason: "planned".to_owned(),
+            created_by: "ann".to_owned(),
+            created_at: at,
+        };
+        let moved = |from: &str, to: &str| GroupMove {
+            rule,
+            from: key(from),
+            to: key(to),
+            incident: None,
+            group: Group::new(),
+        };
+        let mut mutes = [
+            mute(Some(rule), Some("1")),
+            mute(Some(other), Some("1")),
+            mute(Some(rule), Some("7")),
+            mute(Some(rule), None),
+        ];
+        rename_mutes(&mut mutes, &[moved("1", "2"), moved("2", "3")]);
+        let keys = mutes.map(|mute| mute.group_key);
+        let expected = [Some("3"), Some("1"), Some("7"), None];
+        assert_eq!(keys, expected.map(|group| group.map(key)));
+    }
 }

@@ -214,7 +214,7 @@ mod tests {
         // Nine seconds left, at three seconds each: three more evaluations for 900 microseconds.
         assert_eq!(step(9 * second, 3, 3), Some(300));
         assert_eq!(step(18 * second, 6, 6), None, "no time left");
-        // Memory for 40,000 more verdicts, at 10,000 each.
+        // Memory is left for 40,000 verdicts: four more evaluations of 10,000.
         assert_eq!(step(second, 1, 10_000), Some(225));
         assert_eq!(step(second, 5, 50_000), None, "no memory left");
         Ok(())

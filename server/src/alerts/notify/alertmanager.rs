@@ -9,8 +9,8 @@ use super::message::{Message, OutgoingMessage, time};
 
 /// How long an Alertmanager keeps a firing alert that is not repeated. If this server is down for longer, its alerts resolve there
 /// and fire again once it is back.
-const LIFETIME: Duration = Duration::from_secs(1_800);
-/// How often firing alerts are repeated.
+pub(super) const LIFETIME: Duration = Duration::from_secs(1_800);
+/// How often alerts are repeated.
 pub(super) const REFRESH: Duration = Duration::from_secs(300);
 
 /// The body of `POST /api/v2/alerts`.

@@ -1,4 +1,4 @@
-//! Creates messages about incidents, and repeats firing alerts to Alertmanagers.
+//! Creates messages about incidents, and repeats alerts to Alertmanagers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use unjank_database::{Channel, ControlError};
 use unjank_foundation::clock::UnixTime;
 
 use super::Notifier;
-use super::alertmanager::REFRESH;
+use super::alertmanager::{LIFETIME, REFRESH};
 use super::message::{IncidentMessage, Message, OutgoingMessage};
 use super::sending::Outcome;
 
@@ -89,7 +89,9 @@ impl Notifier {
         Ok(())
     }
 
-    /// Repeats to each Alertmanager the alerts it knows that still fire. Nothing is logged or retried, because the next refresh is soon.
+    /// Repeats to each Alertmanager the alerts it knows that still fire. It also repeats their ends while an alert that was sent before the
+    /// end could be valid, because such a refresh may arrive late, from a server that has lost the lease. Nothing is retried, because the
+    /// next refresh is soon.
     async fn refresh(&self, now: UnixTime) -> Result<(), ControlError> {
         let channels = self.control.alertmanagers().await?;
         let each = iter(channels).map(|channel| self.refresh_one(channel, now));
@@ -98,7 +100,8 @@ impl Notifier {
     }
 
     async fn refresh_one(&self, channel: Channel, now: UnixTime) -> Result<(), ControlError> {
-        let incidents = self.control.firing_incidents_sent_to(channel.id).await?;
+        let since = now - LIFETIME;
+        let incidents = self.control.incidents_to_repeat(channel.id, since).await?;
         if incidents.is_empty() {
             return Ok(());
         }

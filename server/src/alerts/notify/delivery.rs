@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use unjank_database::{Attempt, ControlError, Notification};
+use unjank_database::{Attempt, Channel, ControlError, Notification};
 use unjank_foundation::clock::UnixTime;
 
 use super::Notifier;
@@ -16,9 +16,11 @@ use super::sending::Outcome;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const AT_A_TIME: usize = 16;
-/// A claim outlives its attempt, so that no other server sends a message in flight.
+/// Limits an attempt even if the clock is set back.
 const LONGEST_ATTEMPT: Duration = Duration::from_secs(20);
 const CLAIM: Duration = Duration::from_secs(30);
+/// A claim outlives its attempt by at least this time, so that no other server sends a message in flight. It allows for clocks that differ.
+const MARGIN: Duration = Duration::from_secs(10);
 
 /// Runs until `shutdown`, then finishes the attempts in flight.
 pub async fn deliver(notifier: Arc<Notifier>, shutdown: CancellationToken) {
@@ -78,16 +80,11 @@ impl Notifier {
                 Outcome::Never("the channel is disabled".to_owned())
             }
             Ok(message) => {
-                let parcel = OutgoingMessage {
-                    project: &claimed.project,
-                    key: &claimed.key,
-                    subject: &claimed.subject,
-                    message,
-                    public_url: &self.public_url,
-                    now: self.clock.now(),
+                let Some(outcome) = self.send_in_time(claimed, &channel, message).await? else {
+                    tracing::warn!(notification = %claimed.id, "the claim on a notification ended before it could be sent");
+                    return Ok(());
                 };
-                let sent = timeout(LONGEST_ATTEMPT, self.send(&channel, &parcel)).await;
-                sent.unwrap_or_else(|_| Outcome::later("the attempt timed out"))
+                outcome
             }
             Err(error) => Outcome::Never(format!(
                 "this version of the server cannot read the message: {error}"
@@ -101,6 +98,35 @@ impl Notifier {
         }
         self.control.settle(claimed, &attempt, now).await?;
         Ok(())
+    }
+
+    /// Sends a message while its claim lasts. Returns `None` if another server has claimed it, or may do so before an attempt ends.
+    async fn send_in_time(
+        &self,
+        claimed: &Notification,
+        channel: &Channel,
+        message: &Message,
+    ) -> Result<Option<Outcome>, ControlError> {
+        // Each earlier step may have taken long, so this is the last one before the message is sent.
+        if !self.control.is_claimed(claimed).await? {
+            return Ok(None);
+        }
+        let now = self.clock.now();
+        let left = (claimed.next_attempt_at - MARGIN).since(now);
+        if left.is_zero() {
+            return Ok(None);
+        }
+        let parcel = OutgoingMessage {
+            project: &claimed.project,
+            key: &claimed.key,
+            subject: &claimed.subject,
+            message,
+            public_url: &self.public_url,
+            now,
+        };
+        let sent = timeout(left.min(LONGEST_ATTEMPT), self.send(channel, &parcel)).await;
+        let sent = sent.unwrap_or_else(|_| Outcome::later("the attempt timed out"));
+        Ok(Some(sent))
     }
 }
 

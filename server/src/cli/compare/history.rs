@@ -29,7 +29,8 @@ fn commit(text: &str) -> Result<String, String> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || "._/-".contains(letter);
     if text.is_empty() || text.len() > 100 || text.starts_with('-') || !text.chars().all(is_name) {
         return Err(
-            "a commit is a hash or a name of letters, digits, `.`, `_`, `/` and `-`".into(),
+            "a commit must be a hash or a name with 1 to 100 characters: letters, digits, `.`, `_`, `/` and `-`, but no `-` at the start"
+                .into(),
         );
     }
     Ok(text.to_owned())

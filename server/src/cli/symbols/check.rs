@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::exit_code;
 use super::files::find;
 use super::remote_files::RemoteBuild;
-use super::table::{short, write_table};
+use super::table::write_table;
 use crate::cli::api_client::{Server, ServerArgs};
 
 /// The maximum number of builds to check per file. Large web apps have a few hundred scripts.
@@ -32,7 +32,7 @@ States:
   complete    functions and lines
   no_lines    functions, but no lines
   missing     no symbol file
-  no_id       the linker wrote no build id: link with `-Wl,--build-id=sha1`
+  no_id       no build id: link with `-Wl,--build-id=sha1`, and do not remove the section `.note.gnu.build-id`
   mismatched  a symbol file that has none of the frames: it belongs to another build
 
 Examples:
@@ -115,7 +115,7 @@ async fn check_files(server: &Server, args: &CheckArgs) -> anyhow::Result<ExitCo
                 advice.extend(&found.warnings);
                 "missing"
             };
-            rows.push([state.to_owned(), short(id), path]);
+            rows.push([state.to_owned(), id.clone(), path]);
         }
     }
     is_complete &= missing == 0 && !(args.require_lines && without_lines > 0);
@@ -160,7 +160,7 @@ async fn check_version(
     let row = |build: &CheckedBuild| {
         [
             build.state.clone(),
-            short(&build.id),
+            build.id.clone(),
             format!("{:.0}", build.events),
             build.modules.join(" "),
         ]

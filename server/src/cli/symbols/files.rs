@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use unjank_symbols::{Format, Found};
+use unjank_symbols::{Format, Found, begins_as_symbols};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::symbols::{Parser, ParserError};
@@ -21,6 +21,9 @@ const SKIPPED_FOLDERS: [&str; 2] = ["node_modules", ".git"];
 /// The maximum memory and time of the process that parses a file, as on a server with default settings.
 const PARSER_MEMORY_BYTES: u64 = 2 << 30;
 const PARSER_TIME: Duration = Duration::from_secs(300);
+
+const NO_ID: &str = "no build id, so no frame can find it. Link with `-Wl,--build-id=sha1`. If it was linked so, a tool such as `strip -R` \
+    has removed the section .note.gnu.build-id: upload the file from before";
 
 /// A file that belongs to a build.
 pub(super) struct SymbolFile {
@@ -91,7 +94,7 @@ impl SymbolFile {
     /// Why the file is unusable, although it was parsed.
     pub(super) fn reason_to_skip(&self) -> Option<String> {
         if self.found.iter().all(|found| found.is_id_computed) {
-            Some("no build id, so no frame can find it. Link with `-Wl,--build-id=sha1`".to_owned())
+            Some(NO_ID.to_owned())
         } else if !self.has_functions() {
             let advice: Vec<&str> = self.warnings().into_iter().collect();
             Some(format!("stripped: no names in it. {}", advice.join(". ")))
@@ -101,12 +104,16 @@ impl SymbolFile {
     }
 }
 
+pub(super) fn parser() -> anyhow::Result<Parser> {
+    let program = std::env::current_exe().context("cannot find the program itself")?;
+    Ok(Parser::new(program, PARSER_MEMORY_BYTES, PARSER_TIME))
+}
+
 /// Looks for symbol files in these files and folders. Does not follow symbolic links inside folders.
 ///
 /// Another process parses each file, as on the server, so a damaged file costs neither the command nor the machine.
 pub(super) async fn find(paths: &[PathBuf]) -> anyhow::Result<LocalFiles> {
-    let program = std::env::current_exe().context("cannot find the program itself")?;
-    let parser = Parser::new(program, PARSER_MEMORY_BYTES, PARSER_TIME);
+    let parser = parser()?;
     let mut found = LocalFiles::default();
     let mut seen = 0;
     for root in paths {
@@ -225,53 +232,5 @@ fn may_have_symbols(path: &Path) -> anyhow::Result<bool> {
     file.take(64)
         .read_to_end(&mut start)
         .with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(is_start_of_symbols(&start))
-}
-
-fn is_start_of_symbols(start: &[u8]) -> bool {
-    const STARTS: [&[u8]; 10] = [
-        // Mach-O for one processor.
-        &[0xfe, 0xed, 0xfa, 0xce],
-        &[0xfe, 0xed, 0xfa, 0xcf],
-        &[0xce, 0xfa, 0xed, 0xfe],
-        &[0xcf, 0xfa, 0xed, 0xfe],
-        // PDB, Breakpad, WebAssembly, a bundle of scripts, a mapping of R8.
-        b"Microsoft C/C++ MSF 7.00",
-        b"MODULE ",
-        b"\0asm",
-        b"SYSB",
-        b"# compiler: R8",
-        b"# pg_map_id",
-    ];
-    if STARTS.iter().any(|known| start.starts_with(known)) {
-        return true;
-    }
-    let byte = |place: usize| start.get(place).copied().unwrap_or_default();
-    if start.starts_with(b"\x7fELF") {
-        // Object files are not linked yet, so they belong to no build.
-        const RELOCATABLE: u8 = 1;
-        let (low, high) = match byte(5) {
-            2 => (byte(17), byte(16)),
-            _ => (byte(16), byte(17)),
-        };
-        return (low, high) != (RELOCATABLE, 0);
-    }
-    // A universal Mach-O begins like a Java class file. Then follows the number of its processors.
-    start.starts_with(&[0xca, 0xfe, 0xba, 0xbe]) && byte(4) == 0 && byte(6) == 0 && byte(7) < 30
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_start_of_symbols;
-
-    #[test]
-    fn java_classes_and_object_files_are_not_symbol_files() {
-        let elf = |kind: u8| [&b"\x7fELF\x02\x01\x01"[..], &[0; 9], &[kind, 0]].concat();
-        assert!(is_start_of_symbols(&elf(3)));
-        assert!(!is_start_of_symbols(&elf(1)));
-        assert!(is_start_of_symbols(&[0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 2]));
-        assert!(!is_start_of_symbols(&[0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 65]));
-        assert!(!is_start_of_symbols(b"fn main() {}"));
-        assert!(!is_start_of_symbols(b""));
-    }
+    Ok(begins_as_symbols(&start))
 }

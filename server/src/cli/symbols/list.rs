@@ -9,7 +9,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::remote_files::RemoteFile;
-use super::table::{short, size, write_table};
+use super::table::{size, write_table};
 use crate::cli::api_client::{Server, ServerArgs};
 
 /// The maximum number of files that are listed.
@@ -134,7 +134,7 @@ fn row(file: &RemoteFile) -> [String; 8] {
             || "never".to_owned(),
             |at| at.to_string().chars().take(10).collect(),
         ),
-        first.map_or(String::new(), |build| format!("{}{more}", short(&build.id))),
+        first.map_or(String::new(), |build| format!("{}{more}", build.id)),
     ]
 }
 

@@ -30,15 +30,6 @@ pub(super) fn size(bytes: u64) -> String {
     indicatif::BinaryBytes(bytes).to_string()
 }
 
-/// An id, shortened for a table. GNU build ids have 40 digits, ids of mappings 64.
-pub(super) fn short(id: &str) -> String {
-    const SHOWN: usize = 40;
-    match id.get(..SHOWN) {
-        Some(start) if id.len() > SHOWN => format!("{start}…"),
-        _ => id.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,9 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_and_sizes_are_short() {
-        assert_eq!(short("0102"), "0102");
-        assert_eq!(short(&"a".repeat(64)).chars().count(), 41);
+    fn sizes_are_short() {
         assert_eq!(size(2_411_724), "2.30 MiB");
     }
 }

@@ -20,10 +20,11 @@ use serde_json::json;
 use sha1::{Digest, Sha1};
 use unjank_symbols::SymbolId;
 
+use super::dry_run::DryRun;
 use super::exit_code;
 use super::files::{LocalFiles, SymbolFile, Useless, find};
 use super::progress::Progress;
-use super::table::{short, size};
+use super::table::size;
 use crate::cli::api_client::{Server, ServerArgs};
 
 /// The organization in paths of the protocol. The server ignores it.
@@ -148,7 +149,14 @@ pub(super) async fn run(args: &UploadArgs) -> anyhow::Result<ExitCode> {
         progress.say("nothing to upload: none of these files has symbols")?;
         is_complete = false;
     } else if args.dry_run {
+        let server = DryRun::new()?;
         for file in files {
+            if let Some(reason) = server.refusal(file).await? {
+                let path = file.path.display();
+                progress.say(format_args!("refused   {path}: {reason}"))?;
+                is_complete = false;
+                continue;
+            }
             progress.say(line("would upload", file))?;
             say_what_is_missing(file, args.id.as_ref(), &progress)?;
         }
@@ -221,7 +229,7 @@ fn line(word: &str, file: &SymbolFile) -> String {
         file.path.display(),
         file.kind(),
         size(file.bytes),
-        short(file.id()),
+        file.id(),
     )
 }
 

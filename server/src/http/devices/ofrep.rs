@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use unjank_foundation::shares::Memory;
+use unjank_protocol::whole_number;
 use unjank_remote_config::{Attributes, Reason, Resolved, canonical_id, etag};
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
@@ -74,7 +75,7 @@ impl ToSchema for Context {
 impl Context {
     /// Reads a request's body.
     fn read(bytes: &[u8]) -> Result<Self, Failure> {
-        let body: Value = serde_json::from_slice(bytes)
+        let body = json(&ingest::Body::new(bytes))
             .map_err(|error| Failure::new(ErrorCode::ParseError, format!("not JSON: {error}")))?;
         let Value::Object(mut body) = body else {
             let detail = "the body is not a JSON object";
@@ -107,6 +108,9 @@ impl Context {
                 return Err(invalid(format!("duplicate field `{name}`")));
             }
         }
+        for (_, value) in context.iter_mut().filter(|(name, _)| *name != "build") {
+            whole_number_to_text(value);
+        }
         let read = serde_path_to_error::deserialize(Value::Object(context));
         let attributes: Attributes = read.map_err(|error| invalid(error.to_string()))?;
         Ok(Self(Attributes {
@@ -114,6 +118,23 @@ impl Context {
             ..attributes
         }))
     }
+}
+
+/// Versions and ids may be whole numbers. A number with a fraction stays and is refused, because a version `4.10` is read as `4.1`.
+fn whole_number_to_text(value: &mut Value) {
+    if let Value::Number(number) = value
+        && let Some(digits) = whole_number(&number.to_string())
+    {
+        *value = Value::String(digits.to_string());
+    }
+}
+
+/// Reads a body, repaired if it cannot be read as it is: other flags put texts into the context that unjank does not need.
+fn json(body: &ingest::Body<'_>) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(body.bytes()).or_else(|error| match body.repaired() {
+        Some(text) => serde_json::from_str(text),
+        None => Err(error),
+    })
 }
 
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]

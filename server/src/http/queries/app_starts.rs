@@ -85,7 +85,9 @@ pub(super) async fn list(
         (None, None | Some("-start")) => FirstStarts::Latest,
         (None, Some("-duration_ms")) => FirstStarts::Slowest,
         (Some(_), Some(_)) => {
-            return Err(Problem::invalid_question("`near_us` excludes `order`"));
+            return Err(Problem::invalid_question(
+                "set either `near_us` or `order`, not both",
+            ));
         }
         (None, Some(_)) => {
             return Err(Problem::invalid_question(

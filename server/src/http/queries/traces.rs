@@ -208,7 +208,7 @@ pub(super) async fn search(
 async fn typical(app: &App, member: &Member, ask: NamedQuery, near: i64) -> Result<Spans, Problem> {
     if ask.order.is_some() || ask.cursor.is_some() {
         return Err(Problem::invalid_question(
-            "`near_us` excludes `order` and `cursor`",
+            "`near_us` cannot be combined with `order` or `cursor`",
         ));
     }
     let limit = ask.limit.unwrap_or(MOST_NEAR).min(MOST_NEAR);

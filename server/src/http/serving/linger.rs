@@ -17,8 +17,9 @@ use tokio::sync::Semaphore;
 
 /// The server reads the rest of a body for at most this time …
 const PATIENCE: Duration = Duration::from_secs(3);
-/// … and at most this many bytes. By default the largest body is 1 MiB.
-const MOST_BYTES: usize = 16 << 20;
+/// … and at most this many bytes. By default the largest body is 1 MiB, but a client that compresses nothing and splits late sends many times
+/// as much, and without an answer it would send the same again and again.
+const MOST_BYTES: usize = 64 << 20;
 /// Maximum number of bodies at a time. Other clients may lose their answers.
 static PLACES: Semaphore = Semaphore::const_new(256);
 
@@ -78,5 +79,34 @@ async fn discard(mut rest: Body) {
         if read > MOST_BYTES {
             break;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    const PIECE: usize = 1 << 20;
+
+    /// How many of the pieces of a rejected body are read.
+    async fn read_of(pieces: usize) -> usize {
+        let read = Arc::new(AtomicUsize::new(0));
+        let (counted, piece) = (Arc::clone(&read), Bytes::from(vec![b' '; PIECE]));
+        let body = futures_util::stream::iter((0..pieces).map(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, Infallible>(piece.clone())
+        }));
+        discard(Body::from_stream(body)).await;
+        read.load(Ordering::Relaxed)
+    }
+
+    #[tokio::test]
+    async fn a_batch_many_times_too_large_is_read_to_its_end_and_an_endless_body_is_not() {
+        assert_eq!(read_of(41).await, 41);
+        assert_eq!(read_of(10_000).await, MOST_BYTES / PIECE + 1);
     }
 }

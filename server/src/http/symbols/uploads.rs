@@ -107,7 +107,7 @@ async fn read_chunk(mut part: Field<'_>) -> Result<(String, Bytes), Problem> {
         Some("file") => false,
         _ => {
             return Err(Problem::unfit_body(
-                "a chunk is a field `file` or `file_gzip`",
+                "send each chunk in a form field named `file` or `file_gzip`",
             ));
         }
     };

@@ -4,11 +4,14 @@
 //! A text without any sign of them is only scanned once, byte by byte. Each match is replaced by its kind, such as `[email]`.
 
 mod names;
+mod patterns;
+mod types;
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
+
+use self::patterns::{CARD, EMAIL, PHONE, QUERY, SECRET, SECRET_NAME, SECRET_PARTS, URL_USER};
 
 /// The kind of removed data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,48 +69,27 @@ impl Found {
     }
 }
 
-/// `?` followed by something like `name=value`, to the end of the word. It follows a path or URL.
-static QUERY: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"\?[A-Za-z0-9_~%\[-][A-Za-z0-9_.~%\[\]-]*=[^\s]*"));
-static URL_USER: LazyLock<Regex> = LazyLock::new(|| regex(r"://[^\s/?#@\[][^\s/?#@]*@"));
-/// Domains are in lower case, so `this@MainActivity.onCreate` is not an address. [`names::is_address`] tells the other names.
-static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"([A-Za-z0-9._%+-]+)(?:@|%40)([a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24})\b")
-});
-/// 13 to 19 digits in groups. The check digit then decides whether it is a card number.
-static CARD: LazyLock<Regex> = LazyLock::new(|| regex(r"\b[3-6](?:[ -]?[0-9]){12,18}\b"));
-/// International numbers with `+`, and North American numbers in their usual groups.
-static PHONE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"(?x) (^|[^0-9A-Za-z+]) (?:
-            \+[1-9][0-9]{0,2} (?:[\x20.-]?\(?[0-9]{2,4}\)?){2,5}
-          | \(?[2-9][0-9]{2}\)?[\x20-][2-9][0-9]{2}-[0-9]{4}
-        ) \b",
-    )
-});
-/// Tokens in known formats, `Authorization` headers, and assignments such as `password=…`.
-static SECRET: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"(?x)
-          eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*
-        | \b(?: uj[irkst]_ | gh[pousr]_ | github_pat_ | glpat- | sk_live_ | sk_test_ | rk_live_ | xox[abeoprs]- )[A-Za-z0-9_-]{16,}
-        | \bAKIA[0-9A-Z]{16}\b | \bAIza[0-9A-Za-z_-]{35}
-        | (?P<scheme> \b(?i:bearer|basic)\x20+ )(?P<credential> [A-Za-z0-9._~+/-]{8,}=*)
-        | (?P<name> \b(?i: [a-z_-]*pass(?:word|wd|phrase)? | pwd | [a-z_-]*secret | [a-z_-]*token | api[_-]?key | session[_-]?id
-            | authorization )\x20?[=:]\x20? )(?: (?i:bearer|basic)\x20+ )?(?P<value> [^\s,;&\[][^\s,;&]{3,})
-        | (?P<cookie> \b(?i: (?:set-)?cookie )\x20?[=:]\x20? )[^\[\n][^\n]{3,}",
-    )
-});
-/// Names of attributes whose values are always secrets.
-static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"(?xi) (?:^|[_.\x20-]) (?: pass(?:word|wd|phrase) | pwd | secret | (?:access|auth|id|refresh|session|csrf|api)[_.-]?token | api[_.-]?key
-            | authorization | (?:set[_-])?cookie | credit[_.-]?card | card[_.-]?number | cvv | ssn | iban ) $",
-    )
-});
+/// A match of a pattern in a text.
+struct Hit<'t> {
+    captures: Captures<'t>,
+    text: &'t str,
+}
 
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a pattern of this file, compiled by its tests")
+impl<'t> Hit<'t> {
+    /// A group of the match. Group 0 is the match.
+    fn part(&self, group: usize) -> &'t str {
+        self.captures.get(group).map_or("", |part| part.as_str())
+    }
+
+    fn before(&self) -> &'t str {
+        let start = self.captures.get(0).map_or(0, |all| all.start());
+        self.text.get(..start).unwrap_or_default()
+    }
+
+    fn after(&self) -> &'t str {
+        let end = self.captures.get(0).map_or(0, |all| all.end());
+        self.text.get(end..).unwrap_or_default()
+    }
 }
 
 /// Returns the text without its private data, or `None` if it has none.
@@ -118,57 +100,46 @@ pub(crate) fn scrubbed(text: &str) -> Option<(String, Found)> {
     }
     let mut found = Found::default();
     let mut text = Cow::Borrowed(text);
-    let mut replace =
-        |regex: &Regex, kind: Kind, with: &dyn Fn(&Captures<'_>) -> Option<String>| {
-            let replaced = replaced(regex, &text, with);
-            if let Some(replaced) = replaced {
-                found.add(kind);
-                text = Cow::Owned(replaced);
-            }
-        };
+    let mut replace = |regex: &Regex, kind: Kind, with: fn(&Hit<'_>) -> Option<String>| {
+        let replaced = replaced(regex, &text, with);
+        if let Some(replaced) = replaced {
+            found.add(kind);
+            text = Cow::Owned(replaced);
+        }
+    };
     // Secrets are replaced first, so that no other pattern matches a part of one.
     if signs.secret {
-        let keep = |group: &str, captures: &Captures<'_>| {
-            let kept = captures.name(group).map_or("", |kept| kept.as_str());
-            kept.to_owned()
-        };
-        replace(&SECRET, Kind::Secret, &|captures| {
-            let is_name = |group: &str, is_name: fn(&str) -> bool| {
-                captures
-                    .name(group)
-                    .is_some_and(|text| is_name(text.as_str()))
-            };
-            if is_name("credential", names::is_word) || is_name("value", names::is_type) {
-                return None;
-            }
-            let kept = ["scheme", "name", "cookie"].map(|group| keep(group, captures));
-            Some(format!("{}[secret]", kept.concat()))
-        });
+        replace(&SECRET, Kind::Secret, without_secret);
     }
     if signs.query {
-        replace(&QUERY, Kind::Query, &|captures| {
-            let query = captures.get(0).map_or("", |query| query.as_str());
-            (!names::is_comparison(query)).then(|| "?[query]".to_owned())
+        replace(&QUERY, Kind::Query, |hit| {
+            let is_code = types::is_code(hit.before(), hit.part(0));
+            (!is_code).then(|| "?[query]".to_owned())
         });
     }
     if signs.at {
-        replace(&URL_USER, Kind::UrlUser, &|_| Some("://[user]@".to_owned()));
-        replace(&EMAIL, Kind::Email, &|captures| {
-            let part = |group| captures.get(group).map_or("", |part| part.as_str());
-            names::is_address(part(1), part(2)).then(|| "[email]".to_owned())
+        replace(&URL_USER, Kind::UrlUser, |hit| {
+            let is_package = names::is_package(hit.before(), hit.part(1), hit.after());
+            (!is_package).then(|| "://[user]@".to_owned())
+        });
+        replace(&EMAIL, Kind::Email, |hit| {
+            let (local, domain) = (hit.part(1), hit.part(2));
+            names::is_address(hit.before(), local, domain, hit.after())
+                .then(|| "[email]".to_owned())
         });
     }
     if signs.digits {
-        replace(&CARD, Kind::Card, &|captures| {
-            let number = captures.get(0).map_or("", |number| number.as_str());
-            is_card(number).then(|| "[card]".to_owned())
+        replace(&CARD, Kind::Card, |hit| {
+            let number = hit.part(0);
+            let is_part = || names::is_part_of_number(hit.before(), number, hit.after());
+            (is_card(number) && !is_part()).then(|| "[card]".to_owned())
         });
-        replace(&PHONE, Kind::Phone, &|captures| {
-            let before = captures.get(1).map_or("", |before| before.as_str());
-            let all = captures.get(0).map_or("", |all| all.as_str());
+        replace(&PHONE, Kind::Phone, |hit| {
+            let all = hit.part(0);
             let digits = all.bytes().filter(u8::is_ascii_digit).count();
-            ((10..=15).contains(&digits) && !names::is_coordinate(all))
-                .then(|| format!("{before}[phone]"))
+            // `bg-320-568-1136@2x.png` has the size of a screen.
+            let is_name = names::is_coordinate(all, hit.after()) || hit.after().starts_with('@');
+            ((10..=15).contains(&digits) && !is_name).then(|| format!("{}[phone]", hit.part(1)))
         });
     }
     match text {
@@ -177,21 +148,42 @@ pub(crate) fn scrubbed(text: &str) -> Option<(String, Found)> {
     }
 }
 
+/// The text of a match of [`SECRET`] without the secret, or `None` if it is a name or replaced already.
+fn without_secret(hit: &Hit<'_>) -> Option<String> {
+    let all = hit.captures.get(0)?;
+    let part = |group| Some((group, hit.captures.name(group)?));
+    let Some((group, secret)) = SECRET_PARTS.into_iter().find_map(part) else {
+        return Some("[secret]".to_owned());
+    };
+    let kept = all.as_str().get(..secret.start() - all.start())?;
+    let secret = secret.as_str();
+    let separator = kept.trim_end().chars().next_back().unwrap_or_default();
+    let is_name = match group {
+        "credential" => {
+            let scheme = hit.captures.name("scheme").map_or("", |one| one.as_str());
+            types::is_word(scheme, secret)
+        }
+        "value" if kept.ends_with(':') && types::is_label(secret) => true,
+        // The message of a parser.
+        "value" if kept.starts_with("token") && hit.before().ends_with("nexpected ") => true,
+        "bare" | "value" => types::is_type(hit.before(), separator, secret),
+        _ => false,
+    };
+    (!is_name && secret != "[secret]").then(|| format!("{kept}[secret]"))
+}
+
 /// Whether the value of an attribute with this name is a secret.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     SECRET_NAME.is_match(name)
 }
 
 /// Replaces each match that has a replacement. Returns `None` if no match has one.
-fn replaced(
-    regex: &Regex,
-    text: &str,
-    with: &dyn Fn(&Captures<'_>) -> Option<String>,
-) -> Option<String> {
+fn replaced(regex: &Regex, text: &str, with: fn(&Hit<'_>) -> Option<String>) -> Option<String> {
     let mut out = String::new();
     let mut end = 0;
     for captures in regex.captures_iter(text) {
-        let (Some(all), Some(instead)) = (captures.get(0), with(&captures)) else {
+        let hit = Hit { captures, text };
+        let (Some(all), Some(instead)) = (hit.captures.get(0), with(&hit)) else {
             continue;
         };
         out.push_str(text.get(end..all.start()).unwrap_or_default());
@@ -361,6 +353,21 @@ mod tests {
             "access_token",
             "apiKey",
             "card_number",
+            "token",
+            "user.token",
+            "userPassword",
+            "newPassword",
+            "secretKey",
+            "clientSecret",
+            "private_key",
+            "aws_secret_access_key",
+            "jwt",
+            "sessionid",
+            "JSESSIONID",
+            "passcode",
+            "x-auth-token",
+            "refreshToken",
+            "password_confirmation",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -371,6 +378,13 @@ mod tests {
             "cookies_enabled",
             "tokenizer",
             "compass",
+            "token_type",
+            "next_page_token",
+            "cancellationToken",
+            "forgot_password_screen",
+            "publicKey",
+            "session.id",
+            "session_id",
         ] {
             assert!(!is_secret_name(name), "{name}");
         }
@@ -382,6 +396,8 @@ mod tests {
             "https://a:b@c.example/x?y=z",
             "bob@example.com",
             "password: hunter22",
+            r#"{"password":"hunter22","api_key":12345678}"#,
+            "Cookie: a=bcdef; session=1234",
             "Bearer abcdefgh12345678",
         ] {
             let (once, _) = scrubbed(text).unwrap();

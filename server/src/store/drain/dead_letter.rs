@@ -146,8 +146,10 @@ pub enum DeadLetterError {
     Unfinished,
     #[error("{0}: {1}")]
     Io(PathBuf, io::Error),
-    #[error("{0} is damaged: {1}")]
+    #[error("{0} is damaged ({1}): move it out of the folder. Its rows are lost")]
     Damaged(PathBuf, String),
+    #[error("there is no item {0}: see `unjank dead-letter list`")]
+    Unknown(String),
     #[error(transparent)]
     Refused(#[from] Failure),
 }
@@ -249,14 +251,20 @@ impl DeadLetters {
         Ok(bytes)
     }
 
-    /// Returns all items, sorted by id.
-    pub fn list(&self) -> Result<Vec<DeadLetter>, DeadLetterError> {
+    /// Returns the items that can be read, sorted by id, and why others cannot.
+    pub fn list(&self) -> Result<(Vec<DeadLetter>, Vec<DeadLetterError>), DeadLetterError> {
         let mut items = Vec::new();
+        let mut unreadable = Vec::new();
         for path in self.paths()? {
-            items.push(self.read(&path)?.0);
+            match self.read(&path) {
+                Ok((item, _)) => items.push(item),
+                // It was retried or dropped meanwhile.
+                Err(DeadLetterError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => unreadable.push(error),
+            }
         }
         items.sort_by(|one: &DeadLetter, other| one.id.cmp(&other.id));
-        Ok(items)
+        Ok((items, unreadable))
     }
 
     fn paths(&self) -> Result<impl Iterator<Item = PathBuf>, DeadLetterError> {
@@ -276,6 +284,19 @@ impl DeadLetters {
         Ok((item, frame))
     }
 
+    /// Reads the item that an operator named.
+    fn read_named(&self, id: &str) -> Result<(DeadLetter, Vec<u8>), DeadLetterError> {
+        let unknown = || DeadLetterError::Unknown(id.to_owned());
+        // An id is the name of a file of this folder.
+        if id.contains(['/', '\\']) {
+            return Err(unknown());
+        }
+        self.read(&self.path(id)).map_err(|error| match error {
+            DeadLetterError::Io(_, error) if error.kind() == io::ErrorKind::NotFound => unknown(),
+            other => other,
+        })
+    }
+
     /// Sends an item again. If this succeeds, its rows are stored, rolled up and counted, and the item is deleted. An interrupted retry can be
     /// repeated.
     pub(crate) async fn retry(
@@ -283,7 +304,7 @@ impl DeadLetters {
         id: &str,
         destination: &impl Destination,
     ) -> Result<DeadLetter, DeadLetterError> {
-        let (item, bytes) = self.read(&self.path(id))?;
+        let (item, bytes) = self.read_named(id)?;
         let frame = Frame::read(&bytes).map_err(Failure::from)?;
         item.send(frame, destination).await?;
         self.forget(id)?;
@@ -299,8 +320,8 @@ impl DeadLetters {
         ledger: &Path,
         destination: &impl Destination,
     ) -> Result<DeadLetter, DeadLetterError> {
-        let (item, _) = self.read(&self.path(id))?;
-        // The ledger has a range before the range has items, so an item whose range it lacks is of a finished one.
+        let (item, _) = self.read_named(id)?;
+        // The ledger has a range before the range has items, so an item whose range it lacks is of a finished one, except after a restore.
         let is_sent = Ledger::is_sending(&self.files, ledger, item.number.range())
             .map_err(|error| DeadLetterError::Io(ledger.to_owned(), error))?;
         if is_sent {
@@ -385,6 +406,14 @@ mod tests {
         assert!(!keep(&restarted, "three"));
         restarted.forget("two").unwrap();
         assert!(keep(&restarted, "three"));
-        assert_eq!(restarted.list().unwrap().len(), 1);
+        // A damaged item does not hide the others.
+        std::fs::write(data.path().join("dead-letter/bad.frame"), "no line").unwrap();
+        let (items, unreadable) = restarted.list().unwrap();
+        assert_eq!((items.len(), unreadable.len()), (1, 1));
+        let text = unreadable[0].to_string();
+        assert!(
+            text.contains("bad.frame is damaged") && text.contains("move it"),
+            "{text}"
+        );
     }
 }

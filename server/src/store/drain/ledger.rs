@@ -41,7 +41,8 @@ pub(crate) struct Ledger {
     /// The last number drawn.
     #[serde(default)]
     pub(crate) last: Number,
-    /// No fold is rolled up before this record is drained: the rows of recalled folds may be incomplete until then.
+    /// No fold is rolled up before this record is drained: the rows of recalled folds may be incomplete until then. No dead letter is dropped either:
+    /// the log may have other records of its range.
     #[serde(default)]
     pub(super) folds_wait_for: u64,
     /// The fold of an older server, which numbered rows by fold alone.
@@ -169,6 +170,7 @@ impl Ledger {
         } else if ledger.log_id != log.id {
             tracing::error!(ledger = %ledger.log_id, log = %log.id, "the ledger belongs to another ingest log: the server drains the whole log and skips what ClickHouse already has");
             (ledger.done, ledger.range) = (0, None);
+            ledger.folds_wait_for = log.durable;
         }
         if ledger.done > log.durable {
             tracing::error!(
@@ -177,6 +179,7 @@ impl Ledger {
                 "the ingest log ends before the last drained record: the server checks the whole log again"
             );
             (ledger.done, ledger.range) = (0, None);
+            ledger.folds_wait_for = log.durable;
         }
         if ledger.done < log.trimmed {
             (ledger.done, ledger.range) = (log.trimmed, None);
@@ -192,14 +195,19 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Whether the server of this ledger is sending records of a range, or may do so once it starts: after a restore there is no ledger, and the log
-    /// may have the records of the range. The server may be another process.
+    /// Whether the server of this ledger is sending records of a range, or may do so later. The server may be another process.
+    ///
+    /// After a restore, the log may have records of ranges that the ledger does not know. There is no ledger at first, then one without a number, and
+    /// then one that checks all records that the log had when it was opened.
     pub(super) fn is_sending(files: &DurableFiles, path: &Path, range: Number) -> io::Result<bool> {
         let ledger: Self = match files.read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| damaged(path, &error))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
             Err(error) => return Err(error),
         };
+        if ledger.last == Number::default() || ledger.done < ledger.folds_wait_for {
+            return Ok(true);
+        }
         let Some(sent) = ledger.range else {
             return Ok(false);
         };
@@ -398,8 +406,13 @@ mod tests {
             LogState { id: other, ..LOG },
             LogState { durable: 8, ..LOG },
         ] {
+            ledger.save(&DurableFiles::default(), &path).unwrap();
             let reset = Ledger::load(&DurableFiles::default(), &path, log).unwrap();
             assert_eq!((reset.done, reset.log_id), (0, log.id));
+            assert_eq!(
+                reset.folds_wait_for, log.durable,
+                "folds and drops wait until all of the log is checked"
+            );
             assert_eq!(
                 reset.folds[0].log_id, LOG.id,
                 "the fold keeps the log of its mark"
@@ -411,7 +424,43 @@ mod tests {
         ledger.save(&DurableFiles::default(), &path).unwrap();
         let log = LogState { id: other, ..LOG };
         let reset = Ledger::load(&DurableFiles::default(), &path, log).unwrap();
-        assert_eq!(reset.done, 0);
+        assert_eq!((reset.done, reset.folds_wait_for), (0, log.durable));
+    }
+
+    #[test]
+    fn any_range_may_be_sent_until_the_restored_log_is_drained() {
+        let folder = tempfile::tempdir().unwrap();
+        let (files, path) = (DurableFiles::default(), folder.path().join("drain.json"));
+        let mut ledger = Ledger::new(LOG.id);
+        let [old, current] = [1, 2].map(|time| {
+            ledger.close_fold();
+            ledger.join_fold(3, UnixTime::from_micros(time * 1_000_000), 1)
+        });
+        let is_sending = |ledger: &Ledger, range: Number| {
+            ledger.save(&files, &path).unwrap();
+            Ledger::is_sending(&files, &path, range).unwrap()
+        };
+        assert!(Ledger::is_sending(&files, &path, old).unwrap(), "no ledger");
+        assert!(is_sending(&Ledger::new(LOG.id), old), "no number yet");
+        (ledger.done, ledger.folds_wait_for) = (7, 9);
+        ledger.range = Some(Range {
+            number: current,
+            first: 8,
+            last: 8,
+            ..Range::default()
+        });
+        assert!(is_sending(&ledger, old), "record 9 may be of the range");
+        (ledger.done, ledger.range) = (8, None);
+        assert!(is_sending(&ledger, old), "record 9 may be of the range");
+        ledger.done = 9;
+        assert!(!is_sending(&ledger, old));
+        ledger.range = Some(Range {
+            number: current,
+            first: 10,
+            last: 10,
+            ..Range::default()
+        });
+        assert!(is_sending(&ledger, current) && !is_sending(&ledger, old));
     }
 
     #[test]

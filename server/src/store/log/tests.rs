@@ -159,23 +159,48 @@ async fn a_probe_among_batches_needs_no_separate_sync() {
 }
 
 #[tokio::test]
-async fn a_torn_end_is_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    let (log, metrics) = open(folder.path());
-    log.append(vec![7; 100]).await.unwrap();
-    log.close().await;
-    assert_eq!(metrics.torn_bytes.get(), 0);
+async fn a_torn_end_is_counted_and_a_whole_record_with_wrong_content_is_damage() {
+    for (change, torn, damaged, kept) in [
+        (cut as fn(&mut Vec<u8>), 17, 0, 1),
+        (lengthen, 11, 0, 2),
+        (overwrite, 128, 1, 1),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, metrics) = open(folder.path());
+        for _ in 0..2 {
+            log.append(vec![7; 100]).await.unwrap();
+        }
+        log.close().await;
+        assert_eq!(metrics.torn_bytes.get(), 0);
 
-    let names = std::fs::read_dir(folder.path()).unwrap();
-    let mut paths = names.map(|entry| entry.unwrap().path());
-    let segment = paths.find(|path| path.extension().is_some_and(|end| end == "segment"));
-    let mut bytes = std::fs::read(segment.as_ref().unwrap()).unwrap();
-    bytes.extend_from_slice(&[7; 11]);
-    std::fs::write(segment.unwrap(), bytes).unwrap();
+        let names = std::fs::read_dir(folder.path()).unwrap();
+        let mut paths = names.map(|entry| entry.unwrap().path());
+        let segment = paths.find(|path| path.extension().is_some_and(|end| end == "segment"));
+        let mut bytes = std::fs::read(segment.as_ref().unwrap()).unwrap();
+        change(&mut bytes);
+        std::fs::write(segment.unwrap(), bytes).unwrap();
 
-    let (log, metrics) = open(folder.path());
-    assert_eq!(metrics.torn_bytes.get(), 11);
-    assert_eq!(log.durable_at_open(), 1);
+        let (log, metrics) = open(folder.path());
+        let found = (metrics.torn_bytes.get(), metrics.damaged_ranges.get());
+        assert_eq!(found, (torn, damaged));
+        assert_eq!(log.recall(|_, _| ()).unwrap(), kept);
+    }
+}
+
+/// Leaves the first 17 bytes of the last record.
+fn cut(segment: &mut Vec<u8>) {
+    segment.truncate(segment.len() - 128 + 17);
+}
+
+fn lengthen(segment: &mut Vec<u8>) {
+    segment.extend_from_slice(&[7; 11]);
+}
+
+/// Overwrites the last 16 bytes of the last payload.
+fn overwrite(segment: &mut Vec<u8>) {
+    let end = segment.len();
+    segment.truncate(end - 16);
+    segment.resize(end, 0);
 }
 
 #[tokio::test]

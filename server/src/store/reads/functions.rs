@@ -105,8 +105,9 @@ impl Dimension {
 /// Whether the code of a span is an obfuscated function.
 pub(super) const IS_OBFUSCATED: &str = "match(s.code_function, '@[0-9a-f]{12}$')";
 
-/// The owner of a class: the first three segments of a Java package, or the crate of a Rust path. It uses only functions that
-/// ClickHouse evaluates once per dictionary entry instead of once per row; array functions do not qualify.
+/// The owner of a class: the first three segments of a Java package, or the crate of a Rust path. That of one of several classes,
+/// `shop.{Cart, Prices}`, is what they have in common. It uses only functions that ClickHouse evaluates once per dictionary entry instead of
+/// once per row; array functions do not qualify.
 pub(super) fn package(class: &str) -> String {
-    format!("substringIndex(replaceRegexpOne({class}, '(?s)::.*', ''), '.', 3)")
+    format!("substringIndex(replaceRegexpOne({class}, '(?s)(?:::|[.]?[{{]).*', ''), '.', 3)")
 }

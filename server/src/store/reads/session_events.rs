@@ -279,7 +279,7 @@ impl ClickHouse {
              AND s.name IN (SELECT s.name {rows} GROUP BY s.name ORDER BY count() DESC, s.name LIMIT {MOST_METRICS}) \
              GROUP BY s.name, intDiv(toUnixTimestamp64Micro(s.time), {step}) ORDER BY name, time \
              LIMIT {}",
-            // A period that does not begin with a step touches one more.
+            // A period that does not start on a step boundary overlaps one more step.
             u128::from(MOST_METRICS) * (MOST_POINTS + 1)
         );
         let (points, _) = self.read(statement).await?;

@@ -151,7 +151,8 @@ impl Reading {
         let keys = self.keys();
         let value = |column: &str| format!("{column}[{}]", sort.measure + 1);
         let key = if sort.change {
-            format!("({0} - {1}) / {1}", value("now"), value("base"))
+            // Above a base below zero, a larger value is an increase too.
+            format!("({0} - {1}) / abs({1})", value("now"), value("base"))
         } else {
             value("now")
         };

@@ -1,7 +1,7 @@
 //! Rolls up rows, many at a time.
 //!
 //! A group of a roll-up costs as much as several events, and the events of one INSERT fall into nearly as many groups as there are events. So under
-//! load, a fold collects the rows of several ranges. When the fold is full or old enough, the SELECTs of [`crate::store::roll_ups`] run over its rows. A
+//! load, a fold collects the rows of several ranges. When the fold is full or old enough, the SELECTs of [`super::definitions`] run over its rows. A
 //! fold with few rows is rolled up at once, so that the events of a single device are visible soon.
 //!
 //! Each block of a roll-up has a *mark* for each month: a row without a project, with the log's id as its app and the fold's number in `source`.
@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use super::RollUpTable;
+use super::definitions::DEFINITIONS;
 use super::holds::unless_held;
 use super::marks::MarkColumns;
-use super::{DEFINITIONS, RollUpTable};
 use crate::store::clickhouse::{ClickHouse, EXACTLY_ONCE, Failure, ONE_BLOCK};
 use crate::store::number::Number;
 use crate::store::query_ids::query_id;

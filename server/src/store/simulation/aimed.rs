@@ -1,5 +1,6 @@
 //! Histories that random faults reach too seldom, step by step.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,36 +41,44 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 
 fn letters(world: &World, running: &Running) -> Vec<DeadLetter> {
     let letters = world.dead_letters(&running.files).unwrap();
-    letters.list().unwrap()
+    letters.list().unwrap().0
 }
 
-/// Starts a server with a record of three frames: the spans of two sessions, which have become dead letters, and traffic, whose table is away. So
-/// the range of the record is unfinished. ClickHouse would accept the spans now.
-async fn with_unfinished_range(world: &Arc<World>) -> Running {
-    world.store.tables().poison = Some(POISON);
-    world.store.tables().table_away = Some("traffic");
-    let running = world.start().unwrap();
-    let ids = [(POISON, "spans"), (2 * POISON, "spans"), (7, "traffic")];
-    let events = ids.map(|(id, table)| Event {
-        id,
-        table,
-        at: world.now(),
-    });
-    let known = events.iter().map(|event| (event.id, event.table));
-    world.truth().events.extend(known);
+/// Sends a batch of these events until the server acknowledges it.
+async fn send(world: &Arc<World>, batch: u128, events: &[(u64, &'static str)]) {
+    world.truth().events.extend(events.iter().copied());
+    let at = world.now();
+    let events = events
+        .iter()
+        .map(|(id, table)| Event { id: *id, table, at });
     let batch = Batch {
-        // The model gives batches with such ids two sessions.
-        id: Uuid::from_u128(3),
+        id: Uuid::from_u128(batch),
         project: "shop",
         split_from: Vec::new(),
-        events: events.to_vec(),
+        events: events.collect(),
     };
     while world.send(&batch).await != Answer::Acknowledged {
         sleep(Duration::from_millis(100)).await;
     }
-    let are_letters = || letters(world, &running).len() == 2;
+}
+
+/// Sends a record of three frames: the spans of two sessions, which become dead letters, and traffic, whose table is away. So the range of the
+/// record is unfinished. ClickHouse would accept the spans afterwards.
+async fn leave_a_range_unfinished(world: &Arc<World>, running: &Running) {
+    world.store.tables().poison = Some(POISON);
+    world.store.tables().table_away = Some("traffic");
+    let events = [(POISON, "spans"), (2 * POISON, "spans"), (7, "traffic")];
+    // The model gives batches with such ids two sessions.
+    send(world, 3, &events).await;
+    let are_letters = || letters(world, running).len() == 2;
     until("both sessions are dead letters", are_letters).await;
     world.store.tables().poison = None;
+}
+
+/// Starts a server with an unfinished range.
+async fn with_unfinished_range(world: &Arc<World>) -> Running {
+    let running = world.start().unwrap();
+    leave_a_range_unfinished(world, &running).await;
     running
 }
 
@@ -150,6 +159,58 @@ fn a_dead_letter_is_dropped_only_after_its_range_is_finished() {
         assert_eq!(letters(&world, &running).len(), 1);
         let counts = ["stored", "dead_letter", "rejected"].map(|one| counted(&world, one));
         assert_eq!(counts, [1, 1, 1]);
+        world.stop(running).await;
+    });
+}
+
+#[test]
+fn after_a_restore_a_dead_letter_is_dropped_only_after_the_whole_log_is_drained() {
+    alone(async {
+        let world = World::new(1, false, Arc::new(Metrics::new()));
+        let ledger = Path::new("/data/drain.json");
+        // The log keeps the record of a range that is finished, before that of the range with the dead letters.
+        world.hold(true);
+        let mut running = world.start().unwrap();
+        send(&world, 1, &[(5, "traffic")]).await;
+        let is_stored = || {
+            let rows = world.store.rows("traffic");
+            running.log.pending_records() == 0 && !rows.is_empty()
+        };
+        until("the first range is finished", is_stored).await;
+        leave_a_range_unfinished(&world, &running).await;
+        world.disk.end_now();
+        world.bury(running).await;
+        // Only `batches` was copied after the first record was stored. Backups have no ledger.
+        let batches = world.store.parts("batches");
+        let tables = BTreeMap::from([("batches".to_owned(), batches)]);
+        world.store.replace(&tables);
+        world.disk.restore(None, |path| path == ledger);
+        running = world.start().unwrap();
+        let is_cut = || {
+            let text = running.files.read(ledger);
+            text.is_ok_and(|text| String::from_utf8_lossy(&text).contains("\"range\":{"))
+        };
+        until("the record of the first range is sent again", is_cut).await;
+        let connection = Connection {
+            store: world.store.clone(),
+            disk: world.disk.clone(),
+        };
+        let folder = world.dead_letters(&running.files).unwrap();
+        let id = letters(&world, &running)[0].id.clone();
+        // The range that is being sent is another one, and stays unfinished, because its traffic is missing too.
+        assert!(running.log.pending_records() > 1);
+        let refused = folder.drop_item(&id, ledger, &connection).await;
+        assert!(
+            matches!(refused, Err(DeadLetterError::Unfinished)),
+            "{refused:?}"
+        );
+        world.store.tables().table_away = None;
+        let is_drained = || running.log.pending_records() == 0;
+        until("the whole log is drained", is_drained).await;
+        folder.drop_item(&id, ledger, &connection).await.unwrap();
+        assert_eq!(letters(&world, &running).len(), 1);
+        let counts = ["stored", "dead_letter", "rejected"].map(|one| counted(&world, one));
+        assert_eq!(counts, [2, 1, 1]);
         world.stop(running).await;
     });
 }

@@ -18,7 +18,7 @@ use super::disk::SimulatedDisk;
 use super::rows::{Batch, Row, number_of};
 use super::store::Store;
 use crate::metrics::Metrics;
-use crate::recent::{Arrival, RecentBatches};
+use crate::recent::{Arrival, RecentBatches, Unstored};
 use crate::store::drain::dead_letter::DeadLetters;
 use crate::store::drain::writer::{Writer, WriterSettings};
 use crate::store::durable_file::DurableFiles;
@@ -179,11 +179,11 @@ impl World {
                 .insert(batch.id.as_u128());
         }
         let answer = match seen.arrive(batch.project, batch.id, &batch.split_from) {
-            Arrival::Duplicate { .. } => Answer::Acknowledged,
+            Arrival::Duplicate(_) => Answer::Acknowledged,
             Arrival::InFlight => Answer::TryAgain,
             Arrival::New(ticket) => match log.append(batch.record(self.now(), is_newer)).await {
                 Ok(()) => {
-                    ticket.stored(Box::default());
+                    ticket.stored(Unstored::default());
                     Answer::Acknowledged
                 }
                 Err(_) => Answer::TryAgain,

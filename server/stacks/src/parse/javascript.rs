@@ -14,7 +14,10 @@ pub(super) fn v8(rest: &str) -> Option<Frame<'_>> {
     let location = location.strip_prefix("address at ").unwrap_or(location);
     let native = location == "native" || location == "native code";
     // `eval at pay (cart.js:1:1), <anonymous>:1:1`: only the last part is the location of the code.
-    let location = location.rsplit(", ").next().unwrap_or(location);
+    let location = match location.strip_prefix("eval at ") {
+        Some(eval) => eval.rsplit(", ").next().unwrap_or(eval),
+        None => location,
+    };
     if !native && location != ANONYMOUS && !has_column(location) && !is_file(location) {
         return None;
     }
@@ -27,14 +30,30 @@ pub(super) fn v8(rest: &str) -> Option<Frame<'_>> {
 pub(super) fn bare(rest: &str) -> Option<Frame<'_>> {
     let location = rest.strip_prefix("async ").unwrap_or(rest);
     let is_place = has_column(location) || has_line(location) && is_file(location);
-    (is_place && !location.contains('(')).then(|| new_frame(ANONYMOUS, location, false))
+    let is_name = |location: &str| location.contains('(') && !is_whole_path(location);
+    (is_place && !is_name(location)).then(|| new_frame(ANONYMOUS, location, false))
 }
 
 /// Whether text is a file with or without a line, rather than words or a time of day.
 fn is_file(text: &str) -> bool {
     let (file, _) = file_and_line(text);
-    file.contains(['.', '/'])
-        && !file.contains(|letter: char| letter.is_whitespace() || "()".contains(letter))
+    let is_word = file.contains(['.', '/'])
+        && !file.contains(|letter: char| letter.is_whitespace() || "()".contains(letter));
+    is_word || is_whole_path(text)
+}
+
+/// Whether text is a file with a line, in a folder that may have blanks and brackets in its name: `C:\Program Files (x86)\cart.js:42`.
+fn is_whole_path(text: &str) -> bool {
+    let (file, _) = file_and_line(text);
+    let mut letters = file.chars();
+    let is_drive = letters
+        .next()
+        .is_some_and(|letter| letter.is_ascii_alphabetic())
+        && letters.next() == Some(':')
+        && matches!(letters.next(), Some('\\' | '/'));
+    let starts_at_root = is_drive || file.starts_with(['/', '\\']) || file.starts_with("file://");
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    starts_at_root && has_line(text) && name.contains('.')
 }
 
 /// Parses `pay@cart.js:42:7`.
@@ -62,9 +81,58 @@ fn new_frame<'t>(name: &'t str, location: &'t str, native: bool) -> Frame<'t> {
 mod tests {
     use super::*;
 
+    /// A frame, its function, its file and its line.
+    type Case<'a> = (Option<Frame<'a>>, &'a str, &'a str, i64);
+
+    fn check(cases: impl IntoIterator<Item = Case<'static>>) {
+        for (frame, function, file, line) in cases {
+            let frame = frame.unwrap();
+            assert_eq!(
+                (frame.function.as_str(), frame.file.as_str(), frame.line),
+                (function, file, line)
+            );
+        }
+    }
+
+    #[test]
+    fn paths_may_contain_blanks_and_brackets() {
+        check([
+            (
+                v8("Object.<anonymous> (/Users/bob/My App/cart.js:42)"),
+                "Object.<anonymous>",
+                "/Users/bob/My App/cart.js",
+                42,
+            ),
+            (
+                v8("Cart.pay (C:\\Program Files (x86)\\shop\\cart.js:42)"),
+                "Cart.pay",
+                "C:\\Program Files (x86)\\shop\\cart.js",
+                42,
+            ),
+            (
+                v8("Cart.pay (/Users/bob/Tom, Ann/cart.js:42:7)"),
+                "Cart.pay",
+                "/Users/bob/Tom, Ann/cart.js",
+                42,
+            ),
+            (
+                bare("C:\\Program Files\\shop\\cart.js:43"),
+                ANONYMOUS,
+                "C:\\Program Files\\shop\\cart.js",
+                43,
+            ),
+            (
+                bare("C:\\Program Files (x86)\\shop\\cart.js:43:7"),
+                ANONYMOUS,
+                "C:\\Program Files (x86)\\shop\\cart.js",
+                43,
+            ),
+        ]);
+    }
+
     #[test]
     fn frames_of_three_engines_are_parsed() {
-        let cases = [
+        check([
             (v8("pay (/app/cart.js:42:7)"), "pay", "/app/cart.js", 42),
             (
                 v8("async Cart.pay (file:///app/cart.js:42:7)"),
@@ -128,14 +196,7 @@ mod tests {
             (jsc("global code@cart.js:42"), "global code", "cart.js", 42),
             (jsc("@cart.js:42:7"), ANONYMOUS, "cart.js", 42),
             (jsc("parse@[native code]"), "parse", "", 0),
-        ];
-        for (frame, function, file, line) in cases {
-            let frame = frame.unwrap();
-            assert_eq!(
-                (frame.function.as_str(), frame.file.as_str(), frame.line),
-                (function, file, line)
-            );
-        }
+        ]);
     }
 
     #[test]
@@ -146,6 +207,8 @@ mod tests {
         assert_eq!(v8("Promise.all (index 0)"), None);
         assert_eq!(v8("com.example.Cart.pay(Cart.kt:42)"), None);
         assert_eq!(v8("com.example.CartTest.pays (twice)(CartTest.kt:3)"), None);
-        assert_eq!(bare("10:30"), None);
+        for text in ["10:30", "/checkout since 10:30", "the shop in C:\\a.js:42"] {
+            assert_eq!(bare(text), None, "{text}");
+        }
     }
 }

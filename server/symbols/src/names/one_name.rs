@@ -200,7 +200,11 @@ impl Rewriter {
 pub(super) fn closing(text: &str, open: char, close: char) -> Option<usize> {
     let mut depth = 0_usize;
     let mut last = ' ';
+    let mut quoted_until = 0;
     for (at, letter) in text.char_indices() {
+        if at < quoted_until {
+            continue;
+        }
         // `->` is an arrow.
         if letter == close && last != '-' {
             depth = depth.checked_sub(1)?;
@@ -209,17 +213,41 @@ pub(super) fn closing(text: &str, open: char, close: char) -> Option<usize> {
             }
         } else if letter == open {
             depth += 1;
+        } else if let Some(length) = quoted(text, at) {
+            quoted_until = at + length;
         }
         last = letter;
     }
     None
 }
 
+/// Returns the length of the character in quotation marks at a place, such as `'<'` or `'\u{301}'`. A lifetime such as `'a` is none.
+fn quoted(text: &str, at: usize) -> Option<usize> {
+    /// The letters between the backslash and the mark.
+    const LONGEST: usize = "u{10ffff}".len();
+    let inner = text.get(at..)?.strip_prefix('\'')?;
+    let end = match inner.strip_prefix('\\') {
+        Some(escaped) => {
+            let mut letters = escaped.char_indices().take(LONGEST + 1).skip(1);
+            1 + letters.find(|(_, letter)| *letter == '\'')?.0
+        }
+        None => inner.chars().next()?.len_utf8(),
+    };
+    (inner.get(end..)?.starts_with('\'')).then_some(end + "''".len())
+}
+
 /// Splits at a word such as ` as `, outside of brackets.
 pub(super) fn split_at_word<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let mut depth = 0_usize;
     let mut last = ' ';
+    let mut quoted_until = 0;
     for (at, letter) in text.char_indices() {
+        if at < quoted_until {
+            continue;
+        }
+        if let Some(length) = quoted(text, at) {
+            quoted_until = at + length;
+        }
         if depth == 0
             && let Some(after) = text.get(at..).and_then(|rest| rest.strip_prefix(word))
         {
@@ -247,6 +275,17 @@ mod tests {
             ("shop::Cart<T>::add", "shop::Cart::add"),
             ("shop::call::<shop::main::{closure#1}>", "shop::call"),
             ("shop::arr::<3>", "shop::arr"),
+            ("shop::ch::<'<'>", "shop::ch"),
+            ("shop::ch::<'>'>", "shop::ch"),
+            ("shop::ch::<'\\''>", "shop::ch"),
+            ("shop::ch::<'\\u{301}', '>'>", "shop::ch"),
+            ("<shop::Flag<'a', '>'>>::set", "shop::Flag::set"),
+            ("<shop::One<'_>>::get::<'a'>", "shop::One::get"),
+            ("<shop::Bus<u32, fn(u8) -> u8>>::emit", "shop::Bus::emit"),
+            (
+                "<alloc::BTreeMap<u8, fn(u8) -> u8> as shop::Pay>::pay",
+                "<alloc::BTreeMap as shop::Pay>::pay",
+            ),
             (
                 "<shop::Cart<_> as shop::Pay<u32>>::pay",
                 "<shop::Cart as shop::Pay>::pay",

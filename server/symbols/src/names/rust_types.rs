@@ -32,7 +32,9 @@ pub(super) fn type_of(text: &str) -> String {
     if let Some(inner) = in_brackets(text, '(', ')') {
         return tuple_of(inner);
     }
-    if text.starts_with("fn(") || text.contains(" fn(") && !text.starts_with("dyn ") {
+    // `unsafe extern "C" fn(u8)`, but not `Option<fn(u8)>`.
+    let has_fn = || split_at_word(text, " fn(").is_some();
+    if text.starts_with("fn(") || !text.starts_with("dyn ") && has_fn() {
         return "fn(_)".to_owned();
     }
     if let Some(bounds) = text.strip_prefix("dyn ") {
@@ -113,6 +115,11 @@ mod tests {
             ("fn(u8) -> u8", "fn(_)"),
             ("unsafe extern \"C\" fn(u8)", "fn(_)"),
             ("for<'a> fn(&'a u8) -> u8", "fn(_)"),
+            ("shop::Bus<u32, fn(u8) -> u8>", "shop::Bus"),
+            ("shop::One<unsafe extern \"C\" fn(u8)>", "shop::One"),
+            ("shop::One<for<'a> fn(&'a u8) -> &'a u8>", "shop::One"),
+            ("shop::Wrap<(u8, fn(u8) -> u16), 2>", "shop::Wrap"),
+            ("shop::Flag<true, '>', -3>", "shop::Flag"),
             ("dyn shop::Shape + core::marker::Send", "dyn shop::Shape"),
             ("dyn shop::Shape+core::marker::Send", "dyn shop::Shape"),
             ("dyn core::ops::Fn<(u8,), Output = u8>", "dyn core::ops::Fn"),

@@ -1,6 +1,8 @@
 //! Where an ELF file keeps its debug information: tools move parts of it into other files.
 
-use gimli::{DebugAbbrev, DebugInfo as Units, EndianSlice, RunTimeEndian, SectionId, UnitHeader};
+use std::borrow::Cow;
+
+use gimli::{DebugAbbrev, EndianSlice, RunTimeEndian, SectionId, Unit, UnitHeader};
 use symbolic::common::CodeId;
 use symbolic::debuginfo::Object;
 use symbolic::debuginfo::dwarf::Dwarf;
@@ -20,12 +22,19 @@ pub(super) struct DebugInfo {
     /// The file is such a part itself: a `.dwo` or `.dwp` file.
     pub(super) is_package: bool,
     pub(super) shared: Option<Shared>,
-    /// Compilation units.
-    units: usize,
-    /// Units that have only their addresses in the file.
-    units_elsewhere: usize,
+    units: Units,
     /// The compiler of Rust has built a part of the file.
     is_of_rust: bool,
+}
+
+/// The compilation units of a file.
+#[derive(Default)]
+struct Units {
+    count: usize,
+    /// Units that have only their addresses in the file.
+    elsewhere: usize,
+    /// Whether there are others than these and those of the standard library.
+    has_own: bool,
 }
 
 /// What `dwz` has moved to a file that several programs share.
@@ -53,19 +62,17 @@ impl DebugInfo {
         let has_units = has(SectionId::DebugInfo);
         let is_package = !has_units && elf.raw_section("debug_info.dwo").is_some();
         let shared = elf.section("gnu_debugaltlink");
-        let (units, units_elsewhere) = count_units(elf).unwrap_or_default();
         Self {
             is_package,
             shared: shared.and_then(|section| Shared::read(&section.data)),
-            units,
-            units_elsewhere,
+            units: count_units(elf).unwrap_or_default(),
             is_of_rust: is_of_rust(elf),
         }
     }
 
-    /// Whether all functions and lines are in other files.
-    pub(super) fn is_elsewhere(&self) -> bool {
-        self.units > 0 && self.units == self.units_elsewhere
+    /// Whether any of the debug information is that of the program. Otherwise, all of it is in other files, or that of the standard library.
+    pub(super) fn is_of_program(&self) -> bool {
+        self.units.count == 0 || self.units.has_own
     }
 
     /// Says what is missing, and what to do.
@@ -77,11 +84,11 @@ impl DebugInfo {
                  missing"
             ));
         }
-        if self.units_elsewhere > 0 {
+        if self.units.elsewhere > 0 {
             warnings.push(format!(
                 "the functions and lines of {} of {} compilation units are in .dwo or .dwp files, which are not read. Build with \
                  `split-debuginfo = \"off\"` (cargo) or without `-gsplit-dwarf` (C and C++)",
-                self.units_elsewhere, self.units
+                self.units.elsewhere, self.units.count
             ));
         } else if !contents.lines {
             let missing = match format {
@@ -93,8 +100,8 @@ impl DebugInfo {
                     "the file has no debug information, so there are no lines, and no names of inlined functions. Upload its .dSYM"
                 }
                 _ if self.is_of_rust => {
-                    "the file has no debug information, so there are no lines, and no names of inlined or stripped functions. Build once \
-                     with `debug = 1` and without `strip` in the profile of cargo, upload that program, and ship the copy that \
+                    "the file has no debug information of your code, so there are no lines, and no names of inlined or stripped functions. \
+                     Build once with `debug = 1` and without `strip` in the profile of cargo, upload that program, and ship the copy that \
                      `strip -o` makes of it. With `strip` in the profile, the linker strips, and a build without it has another build id, \
                      so it does not match: upload the program from before `strip`, of the same build"
                 }
@@ -161,25 +168,48 @@ pub(super) fn unreadable_section(object: &Object<'_>) -> Option<&'static str> {
         .find(|name| elf.raw_section(name).is_some() && elf.section(name).is_none())
 }
 
-/// Returns the number of compilation units, and of those that have their functions and lines in other files.
-fn count_units<'d>(elf: &impl Dwarf<'d>) -> Option<(usize, usize)> {
-    let section = |section: SectionId| elf.section(section.name().trim_start_matches('.'));
-    let (info, abbreviations) = (
-        section(SectionId::DebugInfo)?,
-        section(SectionId::DebugAbbrev)?,
-    );
-    let endian = elf.endianity();
-    let abbreviations = DebugAbbrev::new(&abbreviations.data, endian);
-    let mut units = Units::new(&info.data, endian).units();
-    let (mut count, mut elsewhere) = (0, 0);
+/// The sections that tell where a unit was compiled.
+const OF_UNITS: [SectionId; 7] = [
+    SectionId::DebugAbbrev,
+    SectionId::DebugAddr,
+    SectionId::DebugInfo,
+    SectionId::DebugLine,
+    SectionId::DebugLineStr,
+    SectionId::DebugStr,
+    SectionId::DebugStrOffsets,
+];
+
+fn count_units<'d>(elf: &impl Dwarf<'d>) -> Result<Units, gimli::Error> {
+    let read = |section: SectionId| {
+        let name = section.name().trim_start_matches('.');
+        let wanted = OF_UNITS.contains(&section).then(|| elf.section(name));
+        let content = wanted.flatten().map(|section| section.data);
+        Ok::<Cow<'d, [u8]>, gimli::Error>(content.unwrap_or_default())
+    };
+    let sections = gimli::DwarfSections::load(read)?;
+    let dwarf = sections.borrow(|section| EndianSlice::new(section, elf.endianity()));
+    let mut counted = Units::default();
+    let mut units = dwarf.units();
     while let Ok(Some(unit)) = units.next() {
-        count += 1;
-        elsewhere += usize::from(is_skeleton(&unit, &abbreviations).unwrap_or_default());
-        if count == MAX_UNITS {
+        counted.count += 1;
+        if is_skeleton(&unit, &dwarf.debug_abbrev).unwrap_or_default() {
+            counted.elsewhere += 1;
+        } else if !counted.has_own {
+            counted.has_own = !dwarf.unit(unit).is_ok_and(|unit| is_of_library(&unit));
+        }
+        if counted.count == MAX_UNITS {
             break;
         }
     }
-    Some((count, elsewhere))
+    Ok(counted)
+}
+
+/// Whether a unit is of the standard library of Rust, which is shipped with debug information.
+fn is_of_library(unit: &Unit<Bytes<'_>>) -> bool {
+    /// Where it and the packages in it were compiled.
+    const FOLDERS: [&[u8]; 3] = [b"/rustc/", b"/rust/deps/", b"/cargo/registry/"];
+    let folder = unit.comp_dir.map(|folder| folder.slice());
+    folder.is_some_and(|folder| FOLDERS.iter().any(|known| folder.starts_with(known)))
 }
 
 /// Whether a unit refers to another file for its contents.

@@ -11,6 +11,8 @@ use symbolic::common::{Language, Name, NameMangling};
 use symbolic::debuginfo::dwarf::Dwarf;
 use symbolic::debuginfo::{FileInfo, Function, LineInfo, Symbol};
 
+use super::labels::is_in_any;
+
 type Bytes<'d> = EndianSlice<'d, RunTimeEndian>;
 
 /// Finds the lines of the functions without an entry.
@@ -26,23 +28,28 @@ impl Lines {
         self.known.push((function.address, function.end_address()));
     }
 
-    /// Calls back with each function without an entry that has lines.
-    pub(super) fn find<'s>(
+    /// Calls back with each function without an entry that has lines. Of two symbols at one address, the last one names it.
+    pub(super) fn find<'w, 's: 'w>(
         mut self,
         file: &impl Dwarf<'s>,
-        symbols: &[Symbol<'s>],
+        symbols: impl Iterator<Item = &'w Symbol<'s>>,
         load_address: u64,
         mut found: impl FnMut(&Function<'_>),
     ) {
         self.known.sort_unstable();
-        let wanted: BTreeMap<u64, &Symbol<'s>> = symbols
-            .iter()
-            .filter(|symbol| symbol.size > 0 && symbol.name.is_some() && !self.is_known(symbol))
+        let is_wanted =
+            |symbol: &Symbol<'s>| symbol.name.is_some() && !is_in_any(&self.known, symbol.address);
+        let symbols: BTreeMap<u64, &'w Symbol<'s>> = symbols
+            .filter(|symbol| is_wanted(symbol))
             .map(|symbol| (symbol.address, symbol))
             .collect();
-        if wanted.is_empty() {
+        if symbols.is_empty() {
             return;
         }
+        let wanted = Wanted {
+            symbols,
+            known: &self.known,
+        };
         let sections = |section: SectionId| file.section(section.name().trim_start_matches('.'));
         let sections = gimli::DwarfSections::load(|section| {
             Ok::<_, gimli::Error>(sections(section).map_or(Cow::default(), |section| section.data))
@@ -65,19 +72,30 @@ impl Lines {
             let lines = lines_of(&dwarf, &unit, &wanted, load_address);
             let lines = lines.unwrap_or_default().into_iter();
             let functions = lines.filter_map(|(address, lines)| {
-                let symbol = wanted.get(&address)?;
+                let symbol = wanted.symbols.get(&address)?;
                 Some(function(symbol, folder.unwrap_or_default(), lines))
             });
             functions.for_each(|function| found(&function));
         }
     }
+}
 
-    fn is_known(&self, symbol: &Symbol<'_>) -> bool {
-        let after = self
-            .known
-            .partition_point(|(from, _)| *from <= symbol.address);
-        let before = after.checked_sub(1).and_then(|last| self.known.get(last));
-        before.is_some_and(|(_, to)| symbol.address < *to)
+/// The symbols of the functions whose lines are looked for.
+struct Wanted<'w, 's> {
+    symbols: BTreeMap<u64, &'w Symbol<'s>>,
+    /// The addresses of all other functions, from and to.
+    known: &'w [(u64, u64)],
+}
+
+impl<'w, 's> Wanted<'w, 's> {
+    fn at(&self, address: u64) -> Option<&'w Symbol<'s>> {
+        let (_, symbol) = self.symbols.range(..=address).next_back()?;
+        let is_inside = match symbol.size {
+            // A symbol without a size is valid until another function begins.
+            0 => !is_in_any(self.known, address),
+            size => address < symbol.address.saturating_add(size),
+        };
+        is_inside.then_some(*symbol)
     }
 }
 
@@ -87,9 +105,20 @@ fn function<'l>(
     lines: Vec<LineInfo<'l>>,
 ) -> Function<'l> {
     let name = symbol.name.as_deref().unwrap_or_default();
+    let size = match symbol.size {
+        0 => {
+            let ends = lines
+                .iter()
+                .map(|line| line.address.saturating_add(line.size.unwrap_or_default()));
+            ends.max()
+                .unwrap_or_default()
+                .saturating_sub(symbol.address)
+        }
+        size => size,
+    };
     Function {
         address: symbol.address,
-        size: symbol.size,
+        size,
         name: Name::new(name, NameMangling::Unknown, Language::Unknown),
         compilation_dir: folder,
         lines,
@@ -105,7 +134,7 @@ type Row<'d> = (u64, FileInfo<'d>, u64);
 fn lines_of<'d>(
     dwarf: &gimli::Dwarf<Bytes<'d>>,
     unit: &Unit<Bytes<'d>>,
-    wanted: &BTreeMap<u64, &Symbol<'_>>,
+    wanted: &Wanted<'_, '_>,
     load_address: u64,
 ) -> Result<BTreeMap<u64, Vec<LineInfo<'d>>>, gimli::Error> {
     let mut lines: BTreeMap<u64, Vec<LineInfo<'d>>> = BTreeMap::new();
@@ -117,7 +146,7 @@ fn lines_of<'d>(
     while let Some((header, row)) = rows.next_row()? {
         let address = row.address().wrapping_sub(load_address);
         if let Some((from, file, line)) = last.take()
-            && let Some(symbol) = symbol_at(wanted, from)
+            && let Some(symbol) = wanted.at(from)
         {
             let size = address.checked_sub(from).filter(|size| *size > 0);
             let lines = lines.entry(symbol.address).or_default();
@@ -128,7 +157,7 @@ fn lines_of<'d>(
                 line,
             }));
         }
-        if row.end_sequence() || symbol_at(wanted, address).is_none() {
+        if row.end_sequence() || wanted.at(address).is_none() {
             continue;
         }
         let file = row.file(header).map(|file| {
@@ -146,12 +175,4 @@ fn lines_of<'d>(
         lines.sort_by_key(|line| line.address);
     }
     Ok(lines)
-}
-
-fn symbol_at<'w, 's>(
-    wanted: &BTreeMap<u64, &'w Symbol<'s>>,
-    address: u64,
-) -> Option<&'w Symbol<'s>> {
-    let (_, symbol) = wanted.range(..=address).next_back()?;
-    (address < symbol.address.saturating_add(symbol.size)).then_some(*symbol)
 }

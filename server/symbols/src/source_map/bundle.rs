@@ -71,12 +71,12 @@ impl<'d> Bundle<'d> {
         };
         let mut bundle = Self { archive, manifest };
         let manifest = bundle.read("manifest.json", MAX_MANIFEST_BYTES)?;
-        bundle.manifest = serde_json::from_str(&manifest).map_err(|error| damaged(&error))?;
+        bundle.manifest = serde_json::from_slice(&manifest).map_err(|error| damaged(&error))?;
         Ok(bundle)
     }
 
     /// Reads a file of the archive. The size that the archive declares may be a lie.
-    pub(super) fn read(&mut self, path: &str, max_bytes: u64) -> Result<String, Unusable> {
+    pub(super) fn read(&mut self, path: &str, max_bytes: u64) -> Result<Vec<u8>, Unusable> {
         let damaged = |error: &dyn std::error::Error| {
             Unusable::Damaged(format!("{path} in the bundle: {}", causes(error)))
         };
@@ -84,9 +84,9 @@ impl<'d> Bundle<'d> {
             .archive
             .by_name(path)
             .map_err(|error| damaged(&error))?;
-        let mut content = String::new();
+        let mut content = Vec::new();
         file.take(max_bytes + 1)
-            .read_to_string(&mut content)
+            .read_to_end(&mut content)
             .map_err(|error| damaged(&error))?;
         if content.len() as u64 > max_bytes {
             return Err(Unusable::SourceMaps(format!(

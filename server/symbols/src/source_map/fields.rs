@@ -8,6 +8,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use crate::SymbolId;
+use crate::start::BYTE_ORDER_MARK;
 
 /// What a source map says about itself.
 #[derive(Debug, Default)]
@@ -17,8 +18,17 @@ pub(super) struct Fields {
     /// `debug_id`, the older spelling.
     pub(super) older_id: Option<SymbolId>,
     pub(super) file: String,
-    /// Whether a field is there that only source maps have.
+    /// Whether the fields are those of a source map.
     pub(super) is_source_map: bool,
+    /// Whether the map has places, or parts that have them.
+    pub(super) has_places: bool,
+}
+
+impl Fields {
+    /// Reads the fields of a map, although it may contain characters that are none.
+    pub(super) fn read(json: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(json).or_else(|_odd| serde_json::from_str(&repaired(json)))
+    }
 }
 
 impl<'de> Deserialize<'de> for Fields {
@@ -39,6 +49,9 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     /// Of a field that is there twice, the last one counts, as in JavaScript.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
         let mut fields = Fields::default();
+        // Whether each has a value, of those that the map has.
+        let (mut mappings, mut sections) = (None, None);
+        let (mut version, mut sources) = (None, None);
         while let Some(name) = map.next_key::<Cow<'de, str>>()? {
             match &*name {
                 "debugId" => fields.id = id(&map.next_value()?),
@@ -49,14 +62,27 @@ impl<'de> Visitor<'de> for FieldsVisitor {
                         .unwrap_or_default()
                         .clone_into(&mut fields.file);
                 }
-                name => {
-                    fields.is_source_map |= matches!(name, "mappings" | "sections");
-                    map.next_value::<IgnoredAny>()?;
+                "mappings" => mappings = Some(is_set(&mut map)?),
+                "sections" => sections = Some(is_set(&mut map)?),
+                "version" => version = Some(is_set(&mut map)?),
+                "sources" => sources = Some(is_set(&mut map)?),
+                _ => {
+                    is_set(&mut map)?;
                 }
             }
         }
+        let has_id = fields.id.is_some() || fields.older_id.is_some();
+        let has_version_and_sources = version.is_some() && sources.is_some();
+        let has_list = mappings.is_some() || sections.is_some();
+        fields.is_source_map = has_list || has_id || has_version_and_sources;
+        fields.has_places = mappings == Some(true) || sections == Some(true);
         Ok(fields)
     }
+}
+
+/// Skips the value of a field. Returns whether there is one.
+fn is_set<'de, A: MapAccess<'de>>(map: &mut A) -> Result<bool, A::Error> {
+    Ok(map.next_value::<Option<IgnoredAny>>()?.is_some())
 }
 
 fn id(value: &Value) -> Option<SymbolId> {
@@ -65,19 +91,55 @@ fn id(value: &Value) -> Option<SymbolId> {
 
 /// Returns the JSON of a file without what may be in front of it: a byte order mark, and the line that keeps browsers from running it.
 pub(super) fn json_of(data: &[u8]) -> &[u8] {
-    let data = data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data);
-    let data = data.trim_ascii_start();
+    let data = without_mark(data);
     if !data.starts_with(b")]}") {
         return data;
     }
     let end = data.iter().position(|byte| *byte == b'\n');
     let rest = end.and_then(|end| data.get(end..));
-    rest.unwrap_or_default().trim_ascii_start()
+    without_mark(rest.unwrap_or_default().trim_ascii_start())
 }
 
-/// Returns the same map with each field once, and without fields that the reader of places does not need.
-pub(super) fn normalized(json: &str) -> serde_json::Result<String> {
-    let mut map: Value = serde_json::from_str(json)?;
+fn without_mark(data: &[u8]) -> &[u8] {
+    let data = data.strip_prefix(BYTE_ORDER_MARK).unwrap_or(data);
+    data.trim_ascii_start()
+}
+
+/// Replaces what is no text: bytes that are not UTF-8, and halves of surrogate pairs.
+fn repaired(json: &[u8]) -> String {
+    const REPLACEMENT: &str = "\\ufffd";
+    let text = String::from_utf8_lossy(json);
+    let mut out = String::with_capacity(text.len());
+    let mut rest: &str = &text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let (length, is_half) = match (code_unit(escape), escape.get(6..).and_then(code_unit)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (12, false),
+            (Some(unit), _) => (6, matches!(unit, 0xd800..=0xdfff)),
+            (None, _) => {
+                let escaped = escape.chars().nth(1);
+                (1 + escaped.map_or(0, char::len_utf8), false)
+            }
+        };
+        let (written, after) = escape.split_at_checked(length).unwrap_or((escape, ""));
+        out.push_str(if is_half { REPLACEMENT } else { written });
+        rest = after;
+    }
+    out + rest
+}
+
+/// The UTF-16 code unit of the escape at the start of a text.
+fn code_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)
+}
+
+/// Returns the same map with each field once, as text, and without fields that the reader of places does not need.
+pub(super) fn normalized(json: &[u8]) -> serde_json::Result<String> {
+    let map = serde_json::from_slice(json);
+    let mut map: Value = map.or_else(|_odd| serde_json::from_str(&repaired(json)))?;
     normalize(&mut map);
     serde_json::to_string(&map)
 }

@@ -17,14 +17,28 @@ const NO_TEXT: u32 = u32::MAX;
 const UNKNOWN: u32 = u32::MAX;
 const ANONYMOUS: u32 = u32::MAX - 1;
 
+/// Texts of functions begin with this if the name is the one in the script.
+pub(super) const WRITTEN: char = '\0';
+
 /// The function around a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function<'n> {
     Named(&'n str),
+    /// The name in the script, for which the map has no other one. Minifiers change it, so a name from the device counts more.
+    Written(&'n str),
     /// A function without a name.
     Anonymous,
     /// Nothing tells the function, or the place is outside of all functions.
     Unknown,
+}
+
+impl<'n> Function<'n> {
+    pub(super) fn of_text(text: &'n str) -> Self {
+        match text.strip_prefix(WRITTEN) {
+            Some(name) => Self::Written(name),
+            None => Self::Named(text),
+        }
+    }
 }
 
 /// A place in the source. Lines count from 0.
@@ -52,6 +66,7 @@ impl PlaceWriter {
                 original.line,
                 match original.function {
                     Function::Named(name) => self.text(name),
+                    Function::Written(name) => self.text(&format!("{WRITTEN}{name}")),
                     Function::Anonymous => ANONYMOUS,
                     Function::Unknown => UNKNOWN,
                 },
@@ -137,7 +152,7 @@ impl<'d> Places<'d> {
             function: match function {
                 UNKNOWN => Function::Unknown,
                 ANONYMOUS => Function::Anonymous,
-                name => Function::Named(self.texts.text(name)),
+                name => Function::of_text(self.texts.text(name)),
             },
         })
     }

@@ -1,16 +1,22 @@
 //! The functions around places: in the script, or in the sources that a source map contains.
 
 use std::ops::Range;
+use std::thread;
 
 use js_source_scopes::{
-    NameResolver, ScopeIndex, ScopeLookupResult, ScopeName, SourceContext, extract_scope_names,
+    ScopeIndex, ScopeLookupResult, ScopeName, SourceContext, extract_scope_names,
 };
 use sourcemap::DecodedMap;
 
+use super::depth::is_deeper;
+use super::map_names::MapNames;
+use super::naming::{Classes, Naming, with_methods_for_blocks, written_name};
 use super::places::Function;
 
-/// In code with more brackets within each other, no functions are read: the parser calls itself for each.
-const MAX_DEPTH: usize = 500;
+/// In code that nests more deeply, no functions are read: the reader calls itself for each bracket and operator.
+const MAX_DEPTH: usize = 1000;
+/// The stack of the reader. Code of the maximum depth takes a fraction of it.
+const STACK_BYTES: usize = 64 << 20;
 
 /// The functions of a text. Lines and columns count from 0.
 #[derive(Default)]
@@ -26,37 +32,38 @@ impl Scopes {
         let Ok(context) = SourceContext::new(script) else {
             return Self::default();
         };
-        let resolver = NameResolver::new(&context, map);
-        Self::read(script, &context, |range, name| {
-            let written = name.to_string();
-            let resolved = resolver.resolve_name(name);
-            if resolved != written {
-                return resolved;
-            }
-            // Compilers of other languages put the name at the end of a function.
-            name_at_end(&context, map, range).unwrap_or(resolved)
+        let names = MapNames {
+            script,
+            context: &context,
+            map,
+        };
+        Self::read(script, &context, |range, scope, naming| {
+            names.name(range, scope, naming)
         })
     }
 
     /// Reads the functions of an original source.
     pub(super) fn of_source(source: &str) -> Self {
         match SourceContext::new(source) {
-            Ok(context) if depth(source) <= MAX_DEPTH => {
-                Self::read(source, &context, |_, name| name.to_string())
-            }
-            _ => Self::default(),
+            Ok(context) => Self::read(source, &context, |_, scope, naming| {
+                written_name(source, scope, naming)
+            }),
+            Err(_too_large) => Self::default(),
         }
     }
 
-    /// Without functions if nobody can parse the text: the places of its map are right all the same.
     fn read(
         text: &str,
         context: &SourceContext<&str>,
-        name: impl Fn(&Range<u32>, &ScopeName) -> String,
+        name: impl Fn(&Range<u32>, &ScopeName, &Naming) -> Option<String>,
     ) -> Self {
-        let scopes = extract_scope_names(text).unwrap_or_default();
+        let scopes = scopes_of(text);
+        let classes = Classes::of(text, &scopes);
         let named = scopes.into_iter().map(|(range, scope)| {
-            let name = scope.map(|scope| name(&range, &scope));
+            let name = scope.and_then(|scope| {
+                let naming = classes.naming(&range, &scope);
+                name(&range, &scope, &naming)
+            });
             (range, name.filter(|name| !name.is_empty()))
         });
         let Ok(index) = ScopeIndex::new(named.collect()) else {
@@ -83,42 +90,24 @@ impl Scopes {
         let start = after.checked_sub(1).and_then(|last| self.starts.get(last));
         let function = start.zip(self.index.as_ref());
         match function.map(|((_, offset), index)| index.lookup(*offset)) {
-            Some(ScopeLookupResult::NamedScope(name)) => Function::Named(name),
+            Some(ScopeLookupResult::NamedScope(name)) => Function::of_text(name),
             Some(ScopeLookupResult::AnonymousScope) => Function::Anonymous,
             Some(ScopeLookupResult::Unknown) | None => Function::Unknown,
         }
     }
 }
 
-/// Returns the name that the map has for the last character of a function, and for nothing behind it.
-fn name_at_end(
-    context: &SourceContext<&str>,
-    map: &DecodedMap,
-    function: &Range<u32>,
-) -> Option<String> {
-    let token_at = |offset| {
-        let place = context.offset_to_position(offset)?;
-        let token = map.lookup_token(place.line, place.column)?;
-        Some((token, (place.line, place.column)))
-    };
-    let (last, place) = token_at(function.end.checked_sub(1)?)?;
-    let behind = token_at(function.end).map(|(token, _)| token);
-    if last.get_dst() != place || behind == Some(last) {
-        return None;
+/// Reads the functions of a text in a thread that has the stack for it. There are none if nobody can parse the text: the places of its map are
+/// right all the same.
+fn scopes_of(text: &str) -> js_source_scopes::Scopes {
+    if is_deeper(text, MAX_DEPTH) {
+        return Vec::new();
     }
-    Some(last.get_name()?.to_owned())
-}
-
-/// Returns how many brackets are within each other. Those in texts count, too, so the result may be too large.
-fn depth(source: &str) -> usize {
-    let (mut depth, mut most) = (0_usize, 0);
-    for byte in source.bytes() {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        most = most.max(depth);
-    }
-    most
+    let text = with_methods_for_blocks(text);
+    thread::scope(|threads| {
+        let reader = thread::Builder::new().stack_size(STACK_BYTES);
+        let scopes = reader.spawn_scoped(threads, || extract_scope_names(&text).ok());
+        let scopes = scopes.ok().and_then(|scopes| scopes.join().ok());
+        scopes.flatten().unwrap_or_default()
+    })
 }

@@ -152,7 +152,10 @@ fn functions_of_rust_have_one_name_in_all_builds() {
         "shop::shapes::Handler::tuple",
         "shop::shapes::Handler::pointer",
         "shop::shapes::Handler::slice",
+        "shop::shapes::Pair::emit",
+        "shop::shapes::Pair::borrowed",
         "shop::generic",
+        "shop::letter",
         "shop::constant",
     ];
     check(&names, &expected);
@@ -174,6 +177,7 @@ fn functions_of_cpp_have_one_name_in_all_builds() {
         "shop::operator%",
         "shop::operator,",
         "shop::operator<<",
+        "shop::operator\"\"_eur",
         "shop::constant",
     ];
     check(&names, &expected);

@@ -22,6 +22,7 @@ template <typename T> NEVER bool operator<(Money<T> a, Money<T> b) { return a.ce
 template <typename T> NEVER Money<T> operator<<(Money<T> a, int b) { return {static_cast<T>(a.cents << b)}; }
 template <typename T> NEVER T biggest(T a, T b) { return a > b ? a : b; }
 template <int N> NEVER int constant() { return N + 7; }
+NEVER long double operator""_eur(long double x) { return x * 5; }
 static NEVER int hidden(int x) { return x * 3; }
 }
 
@@ -31,7 +32,7 @@ template <typename T> static NEVER int all(T x) {
   ++a, a += x;
   int sum = a.total() + a.plus(1) + a.plus(2.0) + (a == b) + !a + a[1] + a(2) + (a + b).cents + (a - b).cents;
   sum += (a * x).cents + (a % static_cast<T>(x + 1)).cents + (a, b).cents + (a && b) + (a < b) + (a << 1).cents;
-  return sum + biggest<T>(x, 3) + constant<1>() + constant<2>() + hidden(x);
+  return sum + biggest<T>(x, 3) + constant<1>() + constant<2>() + hidden(x) + static_cast<int>(2.5_eur);
 }
 
 int main(int count, char **) { return all<int>(count) + all<short>(count) + all<long>(count); }

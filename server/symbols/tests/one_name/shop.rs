@@ -22,6 +22,7 @@ mod shapes {
     use super::dep::{Bag, Held, Shape};
     use std::hint::black_box;
     pub struct Handler<F>(pub F);
+    pub struct Pair<K, F>(pub K, pub F);
     impl Shape for Bag {
         #[inline(never)] fn area(&self) -> u64 { black_box(self.0) }
     }
@@ -70,6 +71,12 @@ mod shapes {
     impl Handler<fn(u8) -> u16> {
         #[inline(never)] pub fn pointer(&self) -> u16 { black_box((self.0)(3) + 14) }
     }
+    impl Pair<u32, fn(u8) -> u8> {
+        #[inline(never)] pub fn emit(&self) -> u32 { black_box(self.0 + u32::from((self.1)(4)) + 17) }
+    }
+    impl Pair<u8, for<'a> fn(&'a u8) -> &'a u8> {
+        #[inline(never)] pub fn borrowed(&self) -> u8 { black_box(*(self.1)(&self.0) + 18) }
+    }
     impl Handler<&'static [u8]> {
         #[inline(never)] pub fn slice(&self) -> u8 { black_box(self.0[0] + 15) }
     }
@@ -77,13 +84,15 @@ mod shapes {
 
 #[inline(never)] fn generic<T: Copy>(x: T) -> T { black_box(x) }
 #[inline(never)] fn constant<const N: usize>() -> usize { black_box(N + 16) }
+#[inline(never)] fn letter<const C: char>() -> u64 { black_box(u64::from(C) + 19) }
 #[inline(never)] fn called<F: Fn(u64) -> u64>(f: F) -> u64 { black_box(f(black_box(2))) }
 #[inline(never)] fn add(x: u8) -> u8 { black_box(x + 1) }
+#[inline(never)] fn same<'a>(x: &'a u8) -> &'a u8 { black_box(x) }
 #[inline(never)] fn add_wide(x: u8) -> u16 { black_box(u16::from(x) + 1) }
 
 fn main() {
     use dep::{Bag, Held, Shape};
-    use shapes::Handler;
+    use shapes::{Handler, Pair};
     let bag = Bag(3);
     println!("{} {} {}", bag.twice() + 5_u32.twice() + (1_u8, 2_u16).twice(), [1_u8, 2, 3].twice(), ["a"; 3].twice());
     println!("{} {} {}", "abc".twice(), (&raw const bag).twice(), Held(3_u8).twice() + Held(4_u32).twice() + vec![1].twice());
@@ -94,6 +103,8 @@ fn main() {
     println!("{} {}", Handler(add_wide as fn(u8) -> u16).pointer(), Handler(&[1_u8][..]).slice());
     println!("{} {}", Handler(|x: u8| x + 2).function(), u64::from(generic(3_u8)) + generic(4_u64));
     println!("{} {}", constant::<3>() + constant::<4>(), called(|x| x + 1) + called(|x| x * 3));
+    println!("{} {}", Pair(1_u32, add as fn(u8) -> u8).emit(), Pair(1_u8, same as for<'a> fn(&'a u8) -> &'a u8).borrowed());
+    println!("{} {}", letter::<'<'>(), letter::<'>'>());
     let shape: Box<dyn Shape> = Box::new(bag);
     println!("{}", shape.dynamic());
 }

@@ -89,3 +89,154 @@ fn sources_with_brackets_without_end_have_no_functions() {
     let found = functions(&map(Some(&source), "a.js"), "pay");
     assert!(found.iter().all(|name| name == "pay"), "{found:?}");
 }
+
+/// The map of a source by itself, with one place at each character.
+fn map_of_each_character(source: &str) -> String {
+    // The first place, and then always one column on in both texts.
+    let mappings = ["AAAA", &",CAAC".repeat(source.len())].concat();
+    serde_json::json!({
+        "version": 3, "debugId": ID, "sources": ["cart.js"], "sourcesContent": [source], "names": [], "mappings": mappings,
+    })
+    .to_string()
+}
+
+/// The function around the letter `@`, of a map by itself and of a script with a map without names.
+fn around(source: &str, reported: &str) -> [String; 2] {
+    let column = u32::try_from(source.find('@').unwrap()).unwrap() + 1;
+    let source = source.replace('@', " ");
+    let map = map_of_each_character(&source);
+    let script = bundle::of(&[("cart.js", &source, &map)]);
+    [map.into_bytes(), script].map(|data| {
+        let found = lookup(&data, 0).java_script(1, column, reported);
+        found.unwrap().function
+    })
+}
+
+#[test]
+fn each_function_has_the_name_that_it_was_given() {
+    for (source, name) in [
+        ("class Cart { h = () => {@} }", "Cart.h"),
+        ("class Cart { #q = async () => {@} }", "Cart.#q"),
+        ("class Cart { static s = (x) => {@} }", "Cart.s"),
+        ("class Cart { f = function () {@} }", "Cart.f"),
+        ("const Cart = class { h = /* */ () => {@} }", "Cart.h"),
+        ("class Cart { #pay() {@} }", "Cart.#pay"),
+        ("class Cart { static async 1() {@} }", "Cart.<1>"),
+        ("class Cart { constructor() {@} }", "new Cart"),
+        ("class Cart { static { const pay = () => {@} } }", "pay"),
+        ("const pay = function () {@}", "pay"),
+        ("let pay; pay ??= (() => {@})", "pay"),
+        ("const cart = { pay: async () => {@} }", "cart.pay"),
+        ("const cart = {}; cart.pay = function () {@}", "cart.pay"),
+        ("const cart = []; cart[0] = function () {@}", "cart[0]"),
+        ("const total = items.map(function sum(x) {@})", "sum"),
+        ("var Cart = class Cart { pay() {@} }", "Cart.pay"),
+        ("var Cart = class _Cart { pay() {@} }", "Cart.pay"),
+        ("var Cart = class _Cart { h = () => {@} }", "Cart.h"),
+        ("var Cart = class _Cart { constructor() {@} }", "new Cart"),
+        ("const Shop = class Cart { pay() {@} }", "Shop.Cart.pay"),
+        ("a.Shop = class Cart { pay() {@} }", "a.Shop.Cart.pay"),
+        ("a.Cart = class Cart { #pay() {@} }", "a.Cart.#pay"),
+        ("a.cart = { pay() {@} }", "a.cart.pay"),
+        ("class Cart { Cart() {@} }", "Cart.Cart"),
+    ] {
+        assert_eq!(around(source, ""), [name, name], "{source}");
+        assert_eq!(around(source, "t.k")[0], name, "{source}");
+        // The script has only the names that the device sees, too.
+        assert_eq!(around(source, "Cart.add")[1], "Cart.add", "{source}");
+    }
+}
+
+#[test]
+fn functions_do_not_have_the_names_of_variables_and_classes_around_them() {
+    for source in [
+        "const total = items.map(x => {@})",
+        "const t = setTimeout(() => {@})",
+        "const res = await load().then(r => {@})",
+        "const list = [() => {@}]",
+        "const shop = (function () {@})()",
+        "const shop = (() => {@})()",
+        "const pay = (function () {@}).bind(this)",
+        "total = a == function () {@}",
+        "const cart = { get sum() { return items.map(x => {@}) } }",
+        "class Cart { static {@} }",
+        "class Cart { static{items.map(x => {@})} }",
+        "class Cart { sums = items.map(x => {@}) }",
+        "class Cart { pay = debounce(() => {@}) }",
+        "class Cart { ['pay' + 'Now']() {@} }",
+        "const cart = { ['pay' + 'Now']() {@} }",
+        "cart['pay' + 'Now'] = function () {@}",
+    ] {
+        for (reported, expected) in [("", "<anonymous>"), ("Shop.pay", "Shop.pay")] {
+            let found = around(source, reported);
+            assert_eq!(found, [expected, expected], "{source}");
+        }
+    }
+}
+
+#[test]
+fn the_map_of_a_script_names_fields_and_names_that_stay_the_same() {
+    let source = "class t { k = () => {@} }";
+    let column = u32::try_from(source.find('@').unwrap()).unwrap() + 1;
+    let source = source.replace('@', " ");
+    // Names at columns 6 and 10.
+    for (names, function) in [(["Cart", "pay"], "Cart.pay"), (["t", "k"], "t.k")] {
+        let map = serde_json::json!({
+            "version": 3, "debugId": ID, "sources": ["cart.js"], "names": names, "mappings": "AAAA,MAAMA,IAAIC,UAAU",
+        });
+        let data = bundle::of(&[("cart.js", &source, &map.to_string())]);
+        let found = lookup(&data, 0).java_script(1, column, "x").unwrap();
+        assert_eq!(found.function, function);
+    }
+}
+
+#[test]
+fn the_map_of_a_script_names_a_class_once_and_no_keywords() {
+    // As esbuild writes them: names at columns 4, 12 and 14.
+    let class = "var s=class t{#a(){@}}";
+    // As Terser writes them: names at columns 6 and 9, and the body at column 21.
+    let object = "const t={k:async()=>{@}}";
+    for (source, names, mappings, reported, expected) in [
+        (
+            class,
+            ["Cart", "_Cart", "#add"],
+            "AAAA,IAAMA,QAAUC,EAAEC",
+            "t.#a",
+            "Cart.#add",
+        ),
+        (
+            object,
+            ["api", "async", "x"],
+            "AAAA,MAAMA,GAAGC,YAAA",
+            "",
+            "api.k",
+        ),
+        (
+            object,
+            ["api", "load", "x"],
+            "AAAA,MAAMA,GAAGC,YAAA",
+            "k",
+            "api.load",
+        ),
+    ] {
+        let column = u32::try_from(source.find('@').unwrap()).unwrap() + 1;
+        let map = serde_json::json!({
+            "version": 3, "debugId": ID, "sources": ["cart.js"], "names": names, "mappings": mappings,
+        });
+        let source = source.replace('@', " ");
+        let data = bundle::of(&[("cart.js", &source, &map.to_string())]);
+        let found = lookup(&data, 0).java_script(1, column, reported).unwrap();
+        assert_eq!(found.function, expected, "{names:?}");
+    }
+}
+
+#[test]
+fn the_functions_of_long_chains_have_names() {
+    let source = format!(
+        "function pay() {{ return cart{}{}1{};@ }}",
+        ".add(x + 1)".repeat(120),
+        " + [".repeat(120),
+        "]".repeat(120),
+    );
+    assert_eq!(around(&source, ""), ["pay", "pay"]);
+}

@@ -63,6 +63,97 @@ fn odd_fields_are_read() {
     is_read(["\u{feff}", &map].concat().as_bytes());
     is_read([")]}'\n", &map].concat().as_bytes());
     is_read([")]}\r\n", &map].concat().as_bytes());
+    is_read([")]}'\n\u{feff}", &map].concat().as_bytes());
+}
+
+#[test]
+fn a_character_that_is_none_does_not_cost_the_map() {
+    let map = source_map();
+    let half = r#""sourcesContent":["const a='\ud83d'; "#;
+    is_read(map.replace(r#""sourcesContent":[""#, half).as_bytes());
+    is_read(
+        map.replace(r#""round""#, r#""\udc00\u00e9\"\ud83d\ude00""#)
+            .as_bytes(),
+    );
+    is_read(with(r#""file":"\ud83d""#).as_bytes());
+    for bad in [&b"\xe9"[..], b"\xed\xa0\xbd"] {
+        for place in [&b"round(price)}"[..], b"shop.min.js"] {
+            let at = map.as_bytes().windows(place.len());
+            let at = at.enumerate().find(|(_, part)| part == &place).unwrap().0;
+            let (before, after) = map.as_bytes().split_at(at);
+            is_read(&[before, bad, after].concat());
+        }
+    }
+}
+
+#[test]
+fn maps_without_places_or_with_wrong_ones_are_refused_at_once() {
+    let map = source_map();
+    let places = r#""mappings":"SAASA,EAAIC,UAAcC,cAClBA""#;
+    assert!(map.contains(places), "{map}");
+    for (other, reason) in [
+        (r#""mappings":null"#, "no `mappings`"),
+        (r#""mapping":"AAAA""#, "no `mappings`"),
+        (r#""mappings":"SAASAA?!""#, ""),
+        (r#""mappings":"AACA,AAZZZZZA""#, ""),
+        (r#""mappings":7"#, ""),
+    ] {
+        let error = inspect(map.replace(places, other).as_bytes()).unwrap_err();
+        assert!(matches!(error, Unusable::Damaged(_)), "{other}: {error}");
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn sections_behind_the_last_line_or_column_are_refused() {
+    let map = serde_json::json!({"version": 3, "sources": ["a.js"], "names": [], "mappings": "AAAA,CAAC;AACA"});
+    let most = u32::MAX;
+    for (line, column, is_refused) in [
+        (most, 0, true),
+        (0, most, true),
+        (most - 1, 0, false),
+        (0, most - 1, false),
+    ] {
+        let parts = serde_json::json!({
+            "version": 3, "debugId": ID, "sections": [{"offset": {"line": line, "column": column}, "map": map}],
+        });
+        let found = inspect(parts.to_string().as_bytes());
+        let refused = found.err().map(|error| error.to_string());
+        let is_named = refused.as_ref().map(|reason| reason.contains("section"));
+        assert_eq!(is_named, is_refused.then_some(true), "{refused:?}");
+    }
+}
+
+#[test]
+fn files_that_begin_like_symbol_files_are_faults() {
+    let map = source_map();
+    let wide = |big: bool| -> Vec<u8> {
+        let units = ["\u{feff}", &map].concat();
+        let bytes = |unit| match big {
+            true => u16::to_be_bytes(unit),
+            false => u16::to_le_bytes(unit),
+        };
+        units.encode_utf16().flat_map(bytes).collect()
+    };
+    let files = [
+        (map.split_at(60).0.as_bytes().to_vec(), "damaged"),
+        (b"\0asm\x01\0\0\0\0\xff".to_vec(), "ends early"),
+        (b"SYSB\x02\0\0\0PK".to_vec(), "ends early"),
+        (b"MODULE Linux".to_vec(), "ends early"),
+        (
+            b"\xef\xbb\xbfMODULE Linux x86_64 0403 a\n".to_vec(),
+            "byte order mark",
+        ),
+        (b"\x1f\x8b\x08\0\0\0\0\0\0\x03".to_vec(), "gzip"),
+        (wide(false), "UTF-16"),
+        (wide(true), "UTF-16"),
+        (wide(false).split_off(2), "UTF-16"),
+    ];
+    for (file, reason) in files {
+        let error = inspect(&file).unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+        assert!(!error.is_unsuitable(), "{error}");
+    }
 }
 
 #[test]

@@ -133,6 +133,34 @@ async fn the_error_for_a_wrong_url_names_the_fault_but_not_the_password() {
     }
 }
 
+/// SQLite does so itself if the disk is full. The database goes on when the cause is gone, without a restart.
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_work_again_after_sqlite_has_ended_a_transaction_by_itself() {
+    let place = Place::sqlite().await;
+    place
+        .execute(
+            "CREATE TRIGGER disk_full BEFORE INSERT ON projects \
+             BEGIN SELECT RAISE(ROLLBACK, 'database or disk is full'); END",
+        )
+        .await;
+    for n in 0..3 {
+        let error = place
+            .control
+            .create_project("shop", settings("shop"), &ANN, at(n))
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("disk is full"), "{error}");
+    }
+    place.execute("DROP TRIGGER disk_full").await;
+    let mut changes = place.control.subscribe();
+    with_project(&place.control, "shop").await;
+    // A change by another handle is still noticed.
+    changes.mark_unchanged();
+    with_project(&place.another().await, "bank").await;
+    assert!(ticks(&mut changes).await);
+    assert_eq!(place.control.projects().await.unwrap().len(), 2);
+}
+
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_owner_can_read_the_sqlite_files() {

@@ -1,5 +1,7 @@
 //! Decisions about groups of janks, and comments on them.
 
+use std::collections::BTreeSet;
+
 use futures_util::future::join_all;
 use unjank_database::{
     Actor, Commented, Control, ControlError, ErasureKind, GroupDecision, HandledGroup, NewDecision,
@@ -13,6 +15,7 @@ on_both_engines![
     one_of_twenty_editors_decides_each_time,
     comments_are_bounded_and_only_their_author_or_an_admin_deletes_them,
     decisions_and_comments_follow_a_moved_group,
+    what_is_later_than_the_question_for_moves_stays,
     projects_do_not_share_groups_and_take_them_along,
 ];
 
@@ -136,9 +139,12 @@ async fn decisions_and_comments_follow_a_moved_group(place: Place) {
     let resolved = decision(GroupDecision::Resolved, "4.12.0", 0);
     decide(control, resolved).await.unwrap();
     comment(control, "hot", &ANN).await.unwrap();
-    assert_eq!(control.groups_with_handling("shop").await.unwrap(), [7]);
-    control.move_group_handling("shop", 7, 8).await.unwrap();
-    assert_eq!(control.groups_with_handling("shop").await.unwrap(), [8]);
+    let known = control.groups_with_handling("shop").await.unwrap();
+    assert_eq!(known, [(7, at(1))]);
+    let moved = control.move_group_handling("shop", known[0], 8);
+    moved.await.unwrap();
+    let known = control.groups_with_handling("shop").await.unwrap();
+    assert_eq!(known, [(8, at(1))]);
     let moved = control.handled_group("shop", 8).await.unwrap().unwrap();
     assert_eq!(
         (moved.state, moved.app_version.as_str()),
@@ -148,10 +154,38 @@ async fn decisions_and_comments_follow_a_moved_group(place: Place) {
     // The decision about the group that is left counts.
     let ignored = decision(GroupDecision::Ignored, "4.13.0", 0);
     decide(control, ignored).await.unwrap();
-    control.move_group_handling("shop", 8, 7).await.unwrap();
+    let moved = control.move_group_handling("shop", known[0], 7);
+    moved.await.unwrap();
     let left = control.closed_groups("shop").await.unwrap();
     assert_eq!((left.len(), left[0].state), (1, GroupDecision::Ignored));
     assert_eq!(control.comments("shop", GROUP).await.unwrap().len(), 1);
+}
+
+/// While a server looks up where the stacks of a group are, the group may get them back.
+async fn what_is_later_than_the_question_for_moves_stays(place: Place) {
+    let control = &place.control;
+    with_project(control, "shop").await;
+    let resolved = decision(GroupDecision::Resolved, "4.12.0", 0);
+    decide(control, resolved).await.unwrap();
+    comment(control, "old", &ANN).await.unwrap();
+    let known = control.groups_with_handling("shop").await.unwrap();
+    let ignored = decision(GroupDecision::Ignored, "4.13.0", 1);
+    let ignored = decide(control, ignored).await.unwrap();
+    let made = control.add_comment("shop", (GROUP, "Cart.total"), "new", &ANN, at(2));
+    made.await.unwrap();
+    let moved = control.move_group_handling("shop", known[0], 8);
+    moved.await.unwrap();
+    assert_eq!(control.closed_groups("shop").await.unwrap(), [ignored]);
+    let comments = control.comments("shop", GROUP).await.unwrap();
+    assert_eq!((comments.len(), comments[0].text.as_str()), (1, "new"));
+    assert_eq!(control.comments("shop", OTHER).await.unwrap().len(), 1);
+    // Nor is the later decision deleted if the other group has its own.
+    let mut other = decision(GroupDecision::Resolved, "4.13.0", 0);
+    other.group = 8;
+    decide(control, other).await.unwrap();
+    let moved = control.move_group_handling("shop", known[0], 8);
+    moved.await.unwrap();
+    assert_eq!(control.closed_groups("shop").await.unwrap().len(), 2);
 }
 
 async fn projects_do_not_share_groups_and_take_them_along(place: Place) {
@@ -165,8 +199,14 @@ async fn projects_do_not_share_groups_and_take_them_along(place: Place) {
         commented.await.unwrap();
     }
     let subject = ("shop", ErasureKind::Project, "");
-    let erasure = control.request_erasure(subject, &ANN, at(2)).await.unwrap();
-    control.finish_pass(&[erasure], at(3)).await.unwrap();
-    assert_eq!(control.groups_with_handling("shop").await.unwrap(), [0; 0]);
-    assert_eq!(control.groups_with_handling("other").await.unwrap(), [7]);
+    let requested = control.request_erasure(subject, &ANN, at(2));
+    requested.await.unwrap();
+    let none = BTreeSet::new();
+    let pass = control.next_pass(at(3), &none, at(3));
+    let pass = pass.await.unwrap();
+    assert!(control.finish_pass(&pass, at(3)).await.unwrap());
+    let left = control.groups_with_handling("shop").await.unwrap();
+    assert!(left.is_empty(), "{left:?}");
+    let left = control.groups_with_handling("other").await.unwrap();
+    assert_eq!(left, [(7, at(1))]);
 }

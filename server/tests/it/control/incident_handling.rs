@@ -1,6 +1,6 @@
 //! Comments on incidents, and the people that incidents are assigned to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use unjank_database::{
@@ -219,8 +219,12 @@ async fn projects_take_comments_and_assignees_along(place: Place) {
         incidents.push(on);
     }
     let subject = ("shop", ErasureKind::Project, "");
-    let erasure = control.request_erasure(subject, &ANN, at(4)).await.unwrap();
-    control.finish_pass(&[erasure], at(5)).await.unwrap();
+    let requested = control.request_erasure(subject, &ANN, at(4));
+    requested.await.unwrap();
+    let none = BTreeSet::new();
+    let pass = control.next_pass(at(5), &none, at(5));
+    let pass = pass.await.unwrap();
+    assert!(control.finish_pass(&pass, at(5)).await.unwrap());
     assert_eq!(control.comments("shop", incidents[0]).await.unwrap(), []);
     let left = control.comments("other", incidents[1]).await.unwrap();
     assert_eq!(left.len(), 1);

@@ -1,12 +1,21 @@
 //! Symbol files and the builds that they belong to.
 
-use unjank_database::NewSymbolFile;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sqlx::{Connection, PgConnection};
+use unjank_database::{Control, ControlError, NewSymbolFile, SymbolFile, SymbolFileFilter};
 use unjank_symbols::{Contents, Format, Found};
 
 use super::place::Place;
 use super::{ANN, at, on_both_engines, with_project};
+use crate::wait::until;
 
-on_both_engines![a_removed_file_gives_way_to_one_file_for_each_build];
+on_both_engines![
+    a_removed_file_gives_way_to_one_file_for_each_build,
+    a_file_is_added_with_its_content_only,
+    only_a_content_without_a_file_may_be_deleted,
+    a_file_that_is_used_after_a_sweep_found_it_is_kept,
+];
 
 /// A file with functions of these builds.
 fn file(name: &str, builds: &[&str]) -> NewSymbolFile {
@@ -33,6 +42,19 @@ fn file(name: &str, builds: &[&str]) -> NewSymbolFile {
     }
 }
 
+/// Adds a file whose content is stored, some seconds after the start of the test.
+async fn add(control: &Control, new: NewSymbolFile, seconds: i64) -> SymbolFile {
+    let added = control.add_symbol_file("shop", new, &ANN, at(seconds), async { true });
+    added.await.unwrap().unwrap()
+}
+
+/// Returns the names of all files, the latest first.
+async fn names(control: &Control) -> Vec<String> {
+    let files = control.symbol_files("shop", SymbolFileFilter::default(), 100);
+    let files = files.await.unwrap();
+    files.into_iter().map(|file| file.name).collect()
+}
+
 async fn a_removed_file_gives_way_to_one_file_for_each_build(place: Place) {
     let control = &place.control;
     with_project(control, "shop").await;
@@ -46,13 +68,8 @@ async fn a_removed_file_gives_way_to_one_file_for_each_build(place: Place) {
     .into_iter()
     .enumerate()
     {
-        let at = at(1 + i64::try_from(second).unwrap());
-        last = Some(
-            control
-                .add_symbol_file("shop", new, &ANN, at)
-                .await
-                .unwrap(),
-        );
+        let seconds = 1 + i64::try_from(second).unwrap();
+        last = Some(add(control, new, seconds).await);
     }
     let before = control.symbol_revisions().await.unwrap();
     let (_, files, _) = before[0];
@@ -61,4 +78,95 @@ async fn a_removed_file_gives_way_to_one_file_for_each_build(place: Place) {
     assert_eq!(removed.await.unwrap().as_deref(), Some("content of bundle"));
     let repaired = control.symbol_ids_since("shop", (files, files + 1), "", 10);
     assert_eq!(repaired.await.unwrap(), ["a", "b"]);
+}
+
+async fn a_file_is_added_with_its_content_only(place: Place) {
+    let control = &place.control;
+    with_project(control, "shop").await;
+    let new = file("bundle", &["a"]);
+    let added = control.add_symbol_file("shop", new, &ANN, at(1), async { false });
+    assert_eq!(added.await.unwrap(), None);
+    assert!(names(control).await.is_empty());
+    add(control, file("bundle", &["a"]), 2).await;
+    assert_eq!(names(control).await, ["bundle"]);
+}
+
+async fn only_a_content_without_a_file_may_be_deleted(place: Place) {
+    let control = &place.control;
+    with_project(control, "shop").await;
+    let bundle = add(control, file("bundle", &["a"]), 1).await;
+    let held = async |content: &str| control.hold_unused_content("shop", content).await.unwrap();
+    assert!(held("content of bundle").await.is_none());
+    assert!(held("content of another").await.is_some());
+    let removed = control.remove_symbol_file("shop", bundle.id, &ANN, at(2));
+    let content = removed.await.unwrap().unwrap();
+    assert!(held(&content).await.is_some());
+    // A server that has removed the file is about to delete its content, and another has added the file again.
+    add(control, file("bundle", &["a"]), 3).await;
+    assert!(held(&content).await.is_none());
+}
+
+async fn a_file_that_is_used_after_a_sweep_found_it_is_kept(place: Place) {
+    let control = &place.control;
+    with_project(control, "shop").await;
+    let used = add(control, file("used", &["a"]), 1).await.id;
+    let needed = add(control, file("needed", &["b"]), 1).await.id;
+    let uploaded = add(control, file("uploaded", &["c"]), 1).await.id;
+    let unused = add(control, file("unused", &["d"]), 1).await.id;
+    let before = at(10);
+    let found = control.unused_symbol_files(before, 10).await.unwrap();
+    assert_eq!(found.len(), 4);
+    let touched = control.touch_symbol_file("shop", used, at(11));
+    touched.await.unwrap();
+    let marked = control.mark_symbol_file_needed("shop", needed, at(11));
+    marked.await.unwrap();
+    let renewed = control.renew_symbol_file("shop", uploaded, &ANN, at(11));
+    renewed.await.unwrap();
+    let remove = async |id| {
+        let file = (id, before);
+        let removed = control.remove_unused_symbol_file("shop", file, &ANN, at(12));
+        removed.await
+    };
+    assert_eq!(remove(used).await, Err(ControlError::NotFound));
+    assert_eq!(remove(needed).await, Err(ControlError::NotFound));
+    assert_eq!(remove(uploaded).await, Err(ControlError::NotFound));
+    let content = remove(unused).await.unwrap();
+    assert_eq!(content.as_deref(), Some("content of unused"));
+    assert_eq!(remove(unused).await, Err(ControlError::NotFound));
+    let renewed = control.renew_symbol_file("shop", unused, &ANN, at(13));
+    assert_eq!(renewed.await, Err(ControlError::NotFound));
+    let mut left = names(control).await;
+    left.sort();
+    assert_eq!(left, ["needed", "uploaded", "used"]);
+    let builds = control.symbol_usage("shop").await.unwrap().builds;
+    assert_eq!(builds, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_not_added_while_another_server_deletes_its_content() {
+    const WAITS: &str = "SELECT count(*) > 0 FROM pg_stat_activity \
+         WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let place = Place::postgres().await;
+    let other = place.another().await;
+    with_project(&other, "shop").await;
+    let held = place
+        .control
+        .hold_unused_content("shop", "content of bundle");
+    let held = held.await.unwrap().unwrap();
+    let is_deleted = AtomicBool::new(false);
+    let is_stored = async { !is_deleted.load(Ordering::SeqCst) };
+    let new = file("bundle", &["a"]);
+    let added = other.add_symbol_file("shop", new, &ANN, at(1), is_stored);
+    let mut connection = PgConnection::connect(&place.url).await.unwrap();
+    let deleted = async {
+        until("the other server waits", async || {
+            let waits = sqlx::query_scalar::<_, bool>(WAITS);
+            waits.fetch_one(&mut connection).await.unwrap()
+        })
+        .await;
+        is_deleted.store(true, Ordering::SeqCst);
+        drop(held);
+    };
+    let (added, ()) = tokio::join!(added, deleted);
+    assert_eq!(added.unwrap(), None);
 }

@@ -1,4 +1,4 @@
-//! Notifications to a real Alertmanager.
+//! Notifications to a real Alertmanager, and what one receives.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use unjank_foundation::clock::{Clock, UnixTime};
 
 use super::incidents::Database;
-use super::{channel, sending, test};
+use super::receiver::Receiver;
+use super::{channel, logged, sending, test};
 use crate::server::{NOW, Server};
 
 struct Alertmanager {
@@ -168,4 +169,26 @@ async fn an_alertmanager_receives_the_start_the_refresh_and_the_end_of_an_alert(
             .any(|one| one["labels"]["alertname"] == "UnjankTest")
     };
     alertmanager.has(tested).await;
+}
+
+/// Otherwise, a refresh that arrives after the end of an alert would let it fire again.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_an_alert_is_repeated() {
+    let server = sending().await;
+    let receiver = Receiver::start().await;
+    let token = server.token("admin").await;
+    let made = json!({"kind": "alertmanager", "name": "am", "url": receiver.url});
+    channel(&server, &token, made).await;
+    let rule = Database::of(&server).rule().await;
+    let fired = rule.fire(&["critical"], NOW - 5_000_000).await;
+    receiver.has(1).await;
+    rule.resolve(&fired, NOW - 1_000_000).await;
+    let end = receiver.has(2).await.remove(1).json();
+    assert_eq!(end[0]["endsAt"], "2026-11-20T11:59:59Z");
+    let delivered =
+        |log: &[Value]| log.len() == 2 && log.iter().all(|one| one["state"] == "delivered");
+    logged(&server, &token, delivered).await;
+    server.pass(Duration::from_secs(301));
+    let repeated = receiver.has(3).await.remove(2).json();
+    assert_eq!(repeated, end);
 }

@@ -1,4 +1,4 @@
-//! Messages are saved once and claimed by one server, on both engines.
+//! Messages are saved once and claimed by one server, and alerts are repeated, on both engines.
 
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use crate::control::{ANN, at, on_both_engines, with_project};
 on_both_engines![
     concurrent_servers_save_one_message,
     a_claim_belongs_to_one_server_until_it_expires,
+    announced_incidents_and_their_ends_are_repeated,
     a_lease_belongs_to_one_server_until_it_expires,
 ];
 
@@ -126,6 +127,8 @@ async fn a_claim_belongs_to_one_server_until_it_expires(place: Place) {
     // The server died. The next server takes the claim, and the dead one can no longer settle the message.
     let again = other.claim(at(60), at(120), 10).await.unwrap();
     assert_eq!((again.len(), again[0].attempts), (1, 2));
+    assert!(!place.control.is_claimed(&claimed[0]).await.unwrap());
+    assert!(other.is_claimed(&again[0]).await.unwrap());
     let done = Attempt::Delivered;
     assert!(
         !place
@@ -135,6 +138,7 @@ async fn a_claim_belongs_to_one_server_until_it_expires(place: Place) {
             .unwrap()
     );
     assert!(other.settle(&again[0], &done, at(61)).await.unwrap());
+    assert!(!other.is_claimed(&again[0]).await.unwrap());
     assert!(
         place
             .control
@@ -144,6 +148,43 @@ async fn a_claim_belongs_to_one_server_until_it_expires(place: Place) {
             .is_empty()
     );
     assert_eq!(place.control.backlog().await.unwrap().waiting, 0);
+}
+
+async fn announced_incidents_and_their_ends_are_repeated(place: Place) {
+    let control = &place.control;
+    let channel = with_channel(&place).await;
+    let database = Database(place.url.clone());
+    let rule = Database(place.url.clone()).rule().await;
+    let unannounced = UnannouncedRule {
+        project: "default".to_owned(),
+        rule: rule.id.to_string(),
+    };
+    let announce = async |n: i64| {
+        let announced = control.announce_incidents(&unannounced, at(n)).await;
+        assert_eq!(announced.unwrap().messages, 1);
+    };
+    let repeated = async |since: i64| {
+        let all = control.incidents_to_repeat(channel, at(since)).await;
+        let all = all.unwrap().into_iter();
+        all.map(|one| (one.id, one.resolved_at)).collect::<Vec<_>>()
+    };
+    let first = rule.fire(&["critical"], at(2).as_micros()).await[0];
+    assert!(repeated(0).await.is_empty());
+    announce(3).await;
+    assert_eq!(repeated(3).await, [(first, None)]);
+    rule.resolve(&[first], at(10).as_micros()).await;
+    assert!(repeated(0).await.is_empty(), "not announced yet");
+    announce(11).await;
+    assert_eq!(repeated(9).await, [(first, Some(at(10)))]);
+    assert!(repeated(10).await.is_empty());
+    // The alert fires again, so its earlier end must not be repeated.
+    let again = rule.fire(&["critical"], at(20).as_micros()).await[0];
+    let labels = format!("(SELECT labels FROM incidents WHERE id = '{first}')");
+    let same = format!("UPDATE incidents SET labels = {labels} WHERE id = '{again}'");
+    database.execute(&same).await;
+    assert!(repeated(9).await.is_empty());
+    announce(21).await;
+    assert_eq!(repeated(9).await, [(again, None)]);
 }
 
 async fn a_lease_belongs_to_one_server_until_it_expires(place: Place) {

@@ -9,7 +9,7 @@ use unjank_protocol::{Batch, Signal};
 use unjank_spool::{Log, OpenError, Options, Reader, Seq, Trimmer, WhenFull};
 use uuid::Uuid;
 
-use super::{LEAST_BYTES, MOST_RECORD};
+use super::{LEAST_BYTES, MOST_LABEL, MOST_RECORD};
 use crate::clock::{Setting, age_us};
 use crate::deliver::batch::{Sealed, parts_of};
 use crate::deliver::losses::{Losses, Reason, ReportedLosses};
@@ -54,6 +54,8 @@ pub(super) struct Disk {
     pub(super) log: Log,
     reader: Reader,
     pub(super) trimmer: Trimmer,
+    /// The limit of the log. At this size, it drops its oldest batches.
+    most_bytes: u64,
 }
 
 /// A batch that an earlier process left.
@@ -94,21 +96,30 @@ impl From<OpenError> for OpenFailure {
 impl Disk {
     /// Opens the folder and lists the batches in it.
     pub(super) fn open(folder: &Path, most_bytes: u64) -> Result<Opened, OpenFailure> {
+        let most_bytes = most_bytes.max(LEAST_BYTES);
         let (log, _) = Log::open(Options {
             segment_bytes: u64::from(MOST_RECORD) * 2,
             max_record_bytes: MOST_RECORD,
             when_full: WhenFull::DropOldest,
             // Rewriting at each start would wear the flash. It only helps after a failed sync followed by a power cut.
             renew_when_opened: false,
-            ..Options::new(folder, most_bytes.max(LEAST_BYTES))
+            ..Options::new(folder, most_bytes)
         })?;
         let (found, lost) = scan(&log).map_err(|_| OpenFailure::Disk)?;
         let disk = Self {
             reader: log.reader(),
             trimmer: log.trimmer(),
             log,
+            most_bytes,
         };
         Ok(Opened { disk, found, lost })
+    }
+
+    /// Returns whether a batch with a body of this size can be written without dropping others.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        // The headers of a record and of a segment are much smaller than 4 KiB.
+        let needed = bytes.saturating_add(u64::from(MOST_LABEL) + 4_096);
+        self.log.bytes().saturating_add(needed) <= self.most_bytes
     }
 
     /// Writes a batch durably. Returns `None` if that fails.

@@ -49,10 +49,12 @@ impl Backlog {
         }
     }
 
-    fn take(&mut self, place: usize, losses: &Losses) -> Option<Waiting> {
-        let waiting = self.waiting.remove(place)?;
+    /// Removes a batch without counting its events. Counts the unreadable records before it, once: the batch may be added again.
+    pub(super) fn take(&mut self, place: usize, losses: &Losses) -> Option<Waiting> {
+        let mut waiting = self.waiting.remove(place)?;
         self.bytes = self.bytes.saturating_sub(waiting.bytes);
-        losses.add(Signal::Other, Reason::DiskFailed, waiting.lost_before);
+        let lost = std::mem::take(&mut waiting.lost_before);
+        losses.add(Signal::Other, Reason::DiskFailed, lost);
         Some(waiting)
     }
 
@@ -96,20 +98,23 @@ impl Backlog {
         }
     }
 
-    /// Drops expired batches. Setting the clock does not age the batches of this process.
+    /// Drops expired batches. They may be anywhere: batches that were moved to the end are older than those before them. Setting the clock does not
+    /// age the batches of this process.
     pub(super) fn expire(&mut self, longest_us: i64, losses: &Losses) {
-        while let Some(first) = self.waiting.front() {
-            let now = first.setting.now().as_micros();
-            if now.saturating_sub(first.label.sealed_at) <= longest_us {
-                break;
+        let mut place = 0;
+        while let Some(waiting) = self.waiting.get(place) {
+            let now = waiting.setting.now().as_micros();
+            if now.saturating_sub(waiting.label.sealed_at) <= longest_us {
+                place += 1;
+                continue;
             }
-            let unread = first.retry_at.is_some();
+            let unread = waiting.retry_at.is_some();
             let reason = if unread {
                 Reason::DiskFailed
             } else {
                 Reason::TooOld
             };
-            self.give_up(0, reason, losses);
+            self.give_up(place, reason, losses);
         }
     }
 

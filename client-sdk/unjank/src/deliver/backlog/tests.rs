@@ -1,5 +1,7 @@
 //! Batches survive what happens to a process and its disk.
 
+mod changed;
+
 use unjank_protocol::{Batch, Metric};
 
 use super::*;
@@ -180,6 +182,19 @@ fn segments(folder: &tempfile::TempDir) -> Vec<PathBuf> {
     paths.retain(|path| path.extension().is_some_and(|end| end == "segment"));
     paths.sort();
     paths
+}
+
+/// Damages some of the records of batches with 100 bytes.
+fn damage(folder: &tempfile::TempDir, records: &[usize]) {
+    let path = segments(folder).remove(0);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let bodies: Vec<_> = (0..bytes.len())
+        .filter(|at| bytes[*at..].starts_with(&[7; 100]))
+        .collect();
+    for record in records {
+        bytes[bodies[*record]] = 8;
+    }
+    std::fs::write(&path, bytes).unwrap();
 }
 
 /// Makes a file unreadable until dropped, by replacing it with a folder.
@@ -370,14 +385,7 @@ fn an_unreadable_batch_counts_as_lost_to_the_disk_once_it_expires() {
 fn damaged_records_are_counted_once_over_several_starts() {
     let batches: Vec<_> = (1..=4).map(|number| sealed(number, 100)).collect();
     let (folder, losses) = (left(&batches), Losses::default());
-    let path = segments(&folder).remove(0);
-    let mut bytes = std::fs::read(&path).unwrap();
-    let bodies: Vec<_> = (0..bytes.len())
-        .filter(|at| bytes[*at..].starts_with(&[7; 100]))
-        .collect();
-    bytes[bodies[1]] = 8;
-    bytes[bodies[2]] = 8;
-    std::fs::write(&path, bytes).unwrap();
+    damage(&folder, &[1, 2]);
     for _ in 0..3 {
         drop(opened(&folder, &losses));
     }

@@ -18,7 +18,7 @@ pub(super) struct Frame {
     pub(super) is_entered: bool,
     /// A span below this one is kept, or may be.
     pub(super) keeps_below: bool,
-    /// A section of this thread in the trace of the system.
+    /// Whether a section for this span is open in the system trace.
     pub(super) in_section: bool,
     /// If the span is not recorded, these are the ids that its children inherit, and what is left from an earlier span.
     pub(super) record: SpanRecord,

@@ -2,6 +2,7 @@
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
+use uuid::Uuid;
 
 use super::Problem;
 use crate::access::{Exceeded, KeyError, OverQuota};
@@ -25,6 +26,16 @@ impl Problem {
             "content_type",
             "send `Content-Type: application/grpc` with protobuf",
         )
+    }
+
+    /// Asks devices to return after a wait, at different times.
+    fn spread(self, wait_s: u64) -> Self {
+        let (_, dice) = Uuid::new_v4().as_u64_pair();
+        let wait = HeaderValue::from(spread(wait_s, dice));
+        Self {
+            header: Some(Box::new((RETRY_AFTER, wait))),
+            ..self
+        }
     }
 
     pub(crate) fn otlp_content_type() -> Self {
@@ -81,6 +92,11 @@ impl From<NotInflated> for Problem {
         match error {
             NotInflated::TooLarge { limit } => Self::inflates_too_far(limit),
             NotInflated::Corrupt(encoding) => Self::corrupt_encoding(encoding),
+            NotInflated::WideWindow => Self::new(
+                StatusCode::BAD_REQUEST,
+                "corrupt_encoding",
+                "the zstd window of the body is larger than 8 MiB: compress with a smaller window, or state the size of the content",
+            ),
         }
     }
 }
@@ -115,21 +131,17 @@ impl From<OverQuota> for Problem {
                 "the project's events take more room on the disk than they may: send it again later",
             ),
         };
-        let wait = HeaderValue::from(over.retry_after_s());
-        Self {
-            header: Some(Box::new((RETRY_AFTER, wait))),
-            ..Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
-        }
+        Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail).spread(over.retry_after_s())
     }
 }
 
 impl From<LogError> for Problem {
     fn from(error: LogError) -> Self {
         let (code, wait) = match &error {
-            LogError::Full => ("log_full", "30"),
-            LogError::DiskFull => ("disk_full", "30"),
-            LogError::Busy => ("overloaded", "5"),
-            LogError::Failed(_) | LogError::Unknown => ("not_durable", "15"),
+            LogError::Full => ("log_full", 30),
+            LogError::DiskFull => ("disk_full", 30),
+            LogError::Busy => ("overloaded", 5),
+            LogError::Failed(_) | LogError::Unknown => ("not_durable", 15),
             LogError::TooLarge => {
                 return Self::new(
                     StatusCode::PAYLOAD_TOO_LARGE,
@@ -138,6 +150,28 @@ impl From<LogError> for Problem {
                 );
             }
         };
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).with(RETRY_AFTER, wait)
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, error.to_string()).spread(wait)
+    }
+}
+
+/// The seconds of a `Retry-After`: the wait, and up to a half more, so that devices that were refused together do not return together. At most an
+/// hour more, because every device waits for midnight when a quota of bytes is used up.
+fn spread(wait_s: u64, dice: u64) -> u64 {
+    let most = (wait_s / 2).min(3_600);
+    wait_s.saturating_add(dice % (most + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread;
+
+    #[test]
+    fn devices_return_at_different_times_and_never_too_early() {
+        for (wait, latest) in [(1, 1), (4, 6), (30, 45), (35_796, 39_396)] {
+            let waits = (0..10_000).map(|dice| spread(wait, dice));
+            assert_eq!(waits.clone().min(), Some(wait));
+            assert_eq!(waits.max(), Some(latest));
+        }
+        assert_eq!(spread(u64::MAX, 7), u64::MAX);
     }
 }

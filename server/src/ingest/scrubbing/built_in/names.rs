@@ -1,136 +1,175 @@
-//! Names from code, packages and files that look like personal data or secrets.
+//! Names from code, packages and files that look like personal data.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::regex;
+use super::patterns::regex;
 
-/// What follows `@` in file names, package names and units, and is no top-level domain.
-const ENDINGS: [&str; 62] = [
-    "aar",
-    "apk",
-    "atlas",
-    "avif",
-    "bin",
-    "bmp",
-    "bundle",
-    "car",
-    "cjs",
-    "cpp",
-    "css",
-    "csv",
-    "dart",
-    "dex",
-    "dll",
-    "dylib",
-    "exe",
-    "framework",
-    "gif",
-    "gz",
-    "htm",
-    "html",
-    "ico",
-    "jar",
-    "java",
-    "jpeg",
-    "jpg",
-    "js",
-    "json",
-    "jsx",
-    "kt",
-    "kts",
-    "map",
-    "mjs",
-    "mount",
-    "otf",
-    "pdf",
-    "plist",
-    "plt",
-    "png",
-    "sec",
-    "service",
-    "slice",
-    "socket",
-    "svelte",
-    "svg",
-    "swift",
-    "tar",
-    "target",
-    "tgz",
-    "timer",
-    "ts",
-    "tsx",
-    "ttf",
-    "txt",
-    "vue",
-    "wasm",
-    "webp",
-    "woff",
-    "xib",
-    "xml",
-    "yaml",
-];
+/// What follows `@` in file names and package names, and is no top-level domain, or one without people.
+const ENDINGS: &str = "aab aar apk appex arb asar asset atlas avif bak bin bmp bundle caf car cer cfg cjs conf cpp crt css csv cxx dart \
+    dat dds deb debug der dex dll dmg dylib dsym ejs elf eot exe fbx fnt framework gif glb glsl gltf gradle hbc hbs heic heif hlsl hpp \
+    hprof htm html icns ico ini ipa iso jar java jks jpeg jpg json jsx keystore kts ktx less lock log lottie lproj lua map mdx mjs \
+    mlmodel mlmodelc mlpackage mov msi nib node obj ogg onnx otf pak path pbxproj pdb pdf pem pfx php pkg plist plt png prefab proto psd \
+    pvr raw realm riv rpm sass scala scss sdk shader skel snap spv sql sqlite storyboard strings stringsdict styl svelte svg svgz swf \
+    swift sym tar tflite tgz tiff tmp tmx toml trace tsx ttc ttf txt unity usdz vue wasm wat wav webm webmanifest webp woff xcassets \
+    xcframework xcodeproj xib xml yaml yml zip";
+
+/// Endings of units of systemd, whose instances have numbers: `user@1000.service`.
+const UNITS: &str = "automount device mount scope service slice socket swap target timer";
+
+/// Top-level domains of two letters. Others, such as in `hero@large.js` and `Cart@3f2a1b.go`, are no domains.
+const COUNTRIES: &str = "ac ad ae af ag ai al am ao ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bv bw by bz ca cc \
+    cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et eu fi fj fk fm fo fr ga gb gd ge gf gg gh gi \
+    gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb \
+    lc li lk lr ls lt lu lv ly ma mc md me mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om \
+    pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st su sv sx sy sz tc td \
+    tf tg th tj tk tl tm tn to tr tt tv tw tz ua ug uk us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw";
 
 /// Top-level domains of more than two letters under which most people have addresses.
-const PEOPLE: [&str; 10] = [
-    "com", "net", "org", "info", "biz", "edu", "gov", "mil", "name", "int",
-];
+const PEOPLE: &str = "com net org info biz edu gov mil name int";
 
-/// What precedes `@` in code and in addresses of repositories.
-const WORDS: [&str; 7] = ["break", "continue", "git", "npm", "return", "super", "this"];
+/// What precedes `@` in code.
+const WORDS: &str = "break continue return super this";
 
 /// A version, the scale of an image, or the hash of an object.
-static VERSION: LazyLock<Regex> = LazyLock::new(|| regex(r"^[0-9]+\.[0-9]"));
+static VERSION: LazyLock<Regex> = LazyLock::new(|| regex(r"^v?[0-9]+\.[0-9]+(?:[.-]|$)"));
 static SCALE_OR_NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"^[0-9]+x?\."));
-static HASH: LazyLock<Regex> = LazyLock::new(|| regex(r"^[0-9a-f]{1,16}\.[a-z]+$"));
+static HASH: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"^(?:[0-9a-f]{1,16}\.[a-z]+|[0-9a-f]{5,16}(?:\.[a-z]+)+)$"));
 /// A qualified class, as before `@` in the text of an object.
-static CLASS: LazyLock<Regex> = LazyLock::new(|| regex(r"(?:^|[.$])[A-Z][A-Za-z0-9_]*$"));
+static CLASS: LazyLock<Regex> = LazyLock::new(|| regex(r"(?:^|[.$])_*[A-Z][A-Za-z0-9_]*$"));
+
+fn has(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|one| one == word)
+}
 
 /// Whether `local@domain` is an e-mail address, and not a name.
-pub(super) fn is_address(local: &str, domain: &str) -> bool {
+pub(super) fn is_address(before: &str, local: &str, domain: &str, after: &str) -> bool {
     let ending = domain.rsplit('.').next().unwrap_or_default();
-    let has_people = ending.len() == 2 || PEOPLE.contains(&ending);
-    let is_hash = || {
-        HASH.is_match(domain)
-            && domain.contains(|char: char| char.is_ascii_digit())
-            && CLASS.is_match(local)
-    };
-    let is_name = ENDINGS.contains(&ending)
-        || WORDS.contains(&local)
+    let ending = ending.to_ascii_lowercase();
+    let ending = ending.as_str();
+    let is_country = ending.len() == 2 && has(COUNTRIES, ending);
+    let has_people = is_country || has(PEOPLE, ending);
+    let is_name = (ending.len() == 2 && !is_country)
+        || has(ENDINGS, ending)
+        || (has(UNITS, ending) && domain.bytes().any(|byte| byte.is_ascii_digit()))
+        || (has(WORDS, local) && !has(PEOPLE, ending))
+        || (local == "git" && is_path(after))
+        || domain.starts_with("plt.")
+        || (ending == "so" && is_library(local, domain, after))
         || VERSION.is_match(domain)
-        || (!has_people && (SCALE_OR_NUMBER.is_match(domain) || is_hash()));
+        || (!has_people && SCALE_OR_NUMBER.is_match(domain))
+        || is_object(before, local, domain, has_people);
     !is_name
 }
 
-/// Whether a word after `Basic` or `Bearer` is one of a sentence or an identifier. Credentials have digits or letters of both cases.
-pub(super) fn is_word(text: &str) -> bool {
-    static WORD: LazyLock<Regex> =
-        LazyLock::new(|| regex(r"^(?:[A-Z]?[a-z]+)(?:[A-Z][a-z]{2,})*\.?$"));
-    WORD.is_match(text)
+/// Whether the path of a repository follows: `git@github.com:acme/shop`.
+fn is_path(after: &str) -> bool {
+    let path = after.strip_prefix([':', '/']);
+    path.is_some_and(|path| path.starts_with(|char: char| char.is_alphanumeric()))
 }
 
-/// Whether the text after `password:` is the type of a parameter.
-pub(super) fn is_type(text: &str) -> bool {
-    static TYPE: LazyLock<Regex> = LazyLock::new(|| {
-        regex(
-            r"(?x) ^ &? (?: [a-z]+ (?: \. | :: ) )*
-              (?: String | str | Str | Char (?:Sequence|Array)? | ByteArray | Data | Int (?:eger|[0-9]+)? | Long | Bool (?:ean)?
-                | Any | Object | Unit | Void | string | number | boolean | [A-Z][A-Za-z]* < [A-Za-z.,?]+ > )
-              [?!)>\]}]* $",
-        )
+/// Whether what ends in `.so` is a shared library, such as in `malloc@libc.so.6`, and not an address in Somalia.
+fn is_library(local: &str, domain: &str, after: &str) -> bool {
+    let is_version = after
+        .strip_prefix('.')
+        .is_some_and(|version| version.starts_with(|char: char| char.is_ascii_digit()));
+    is_version || local.starts_with("lib") || domain.starts_with("lib")
+}
+
+/// Whether this is a method of an object of Java, Kotlin or Dart: `Cart@3f2a1b.pay`, `Cart$1@5f2e1a.run`, `_Cart@26150128.pay`.
+fn is_object(before: &str, local: &str, domain: &str, has_people: bool) -> bool {
+    if !HASH.is_match(domain) {
+        return false;
+    }
+    // An inner class, or the address of a lambda.
+    let is_inner = before.ends_with('$') || (before.ends_with('/') && local.starts_with("0x"));
+    let hash = domain.split('.').next().unwrap_or_default();
+    let has_digit = hash.bytes().any(|byte| byte.is_ascii_digit());
+    let is_private = local.starts_with('_') && hash.bytes().all(|byte| byte.is_ascii_digit());
+    if has_people {
+        let is_usual = ["com", "net", "org"]
+            .iter()
+            .any(|one| domain.ends_with(one));
+        return !is_usual
+            && hash.len() >= 5
+            && has_digit
+            && (is_inner || is_private || is_camel(local));
+    }
+    is_inner || is_private || (CLASS.is_match(local) && !is_word_of(local, hash))
+}
+
+/// Whether what looks like a class and a hash may be a person and a word: `Bob@facade.app`. Hashes have digits or at least seven letters,
+/// and most classes have several capitals.
+fn is_word_of(local: &str, hash: &str) -> bool {
+    hash.len() < 7 && hash.bytes().all(|byte| byte.is_ascii_lowercase()) && !is_camel(local)
+}
+
+fn is_camel(local: &str) -> bool {
+    let is_hump = |pair: &[u8]| matches!(pair, [b'a'..=b'z', b'A'..=b'Z']);
+    local.as_bytes().windows(2).any(is_hump)
+}
+
+/// Whether what looks like the user of a URL is a package and its version, such as in `webpack://shop@1.2.0/`, or the number of a user of
+/// Android in `content://10@media/`. Addresses of hosts have four numbers, versions have two or three.
+pub(super) fn is_package(before: &str, user: &str, after: &str) -> bool {
+    static WHOLE_VERSION: LazyLock<Regex> = LazyLock::new(|| {
+        regex(r#"^v?[0-9]+(?:\.[0-9]+){1,2}(?:[-+][A-Za-z0-9.+-]*)?(?:[/\s?#:"')]|$)"#)
     });
-    TYPE.is_match(text)
+    (!user.contains(':') && WHOLE_VERSION.is_match(after))
+        || (before.ends_with("content") && user.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether what looks like a query is a comparison in code: `cart?b==c`.
-pub(super) fn is_comparison(text: &str) -> bool {
-    text.split_once('=')
-        .is_some_and(|(_, value)| value.starts_with('='))
+/// Whether what looks like a phone number is a coordinate: one to three digits, then five or more after a point. In ISO 6709, the second
+/// coordinate follows at once, and `/` at the end.
+pub(super) fn is_coordinate(text: &str, after: &str) -> bool {
+    static COORDINATE: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"^\D?\+[0-9]{1,3}\.[0-9]{5,}(?:$|-[0-9]{2,3})"));
+    static TWO: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"^\D?\+[0-9]{2,6}\.[0-9]+-[0-9]{3,7}(?:\.[0-9]+)?$"));
+    COORDINATE.is_match(text) || (after.starts_with(['/', '+', '-']) && TWO.is_match(text))
 }
 
-/// Whether what looks like a phone number is a coordinate: one to three digits, then five or more after a point.
-pub(super) fn is_coordinate(text: &str) -> bool {
-    static COORDINATE: LazyLock<Regex> = LazyLock::new(|| regex(r"^\D?\+[0-9]{1,3}\.[0-9]{5,}$"));
-    COORDINATE.is_match(text)
+/// Whether what looks like the number of a card is a part of a decimal number, or of an identifier in hexadecimal digits.
+pub(super) fn is_part_of_number(before: &str, number: &str, after: &str) -> bool {
+    static UUID: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"));
+    /// How many bytes a UUID has.
+    const NEAR: usize = 36;
+    let is_fraction = match before.as_bytes() {
+        [.., other, b'.'] => other.is_ascii_digit() || b" (:=,-+[".contains(other),
+        [b'.'] => true,
+        _ => false,
+    };
+    let is_decimal = || {
+        let fraction = after.strip_prefix('.').and_then(|rest| rest.bytes().next());
+        fraction.is_some_and(|byte| byte.is_ascii_digit())
+    };
+    let is_other = |char: char| !char.is_ascii_hexdigit() && char != '-';
+    let near = before.floor_char_boundary(before.len().saturating_sub(NEAR));
+    let near = before.get(near..).unwrap_or_default();
+    let prefix = near.rsplit(is_other).next().unwrap_or_default();
+    let near = after.floor_char_boundary(NEAR);
+    let near = after.get(..near).unwrap_or_default();
+    let suffix = near.split(is_other).next().unwrap_or_default();
+    let is_uuid = || UUID.is_match(&format!("{prefix}{number}{suffix}"));
+    let is_hex = |group: Option<&str>| group.is_some_and(is_mixed);
+    let last = || {
+        prefix
+            .strip_suffix('-')
+            .and_then(|all| all.rsplit('-').next())
+    };
+    let first = || {
+        suffix
+            .strip_prefix('-')
+            .and_then(|all| all.split('-').next())
+    };
+    is_fraction || is_decimal() || is_hex(last()) || is_hex(first()) || is_uuid()
+}
+
+/// Whether hexadecimal digits have both letters and digits.
+fn is_mixed(group: &str) -> bool {
+    group.bytes().any(|byte| byte.is_ascii_digit())
+        && group.bytes().any(|byte| byte.is_ascii_alphabetic())
 }

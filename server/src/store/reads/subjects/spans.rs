@@ -81,4 +81,5 @@ const SPANS_MEASURES: &[Measure] = &[
 ];
 
 /// See [`package`](crate::store::reads::functions::package).
-const PACKAGE: &str = "substringIndex(replaceRegexpOne(s.code_class, '(?s)::.*', ''), '.', 3)";
+const PACKAGE: &str =
+    "substringIndex(replaceRegexpOne(s.code_class, '(?s)(?:::|[.]?[{]).*', ''), '.', 3)";

@@ -1,0 +1,90 @@
+//! The patterns of personal data and secrets. Some matches are only names: see [`super::names`] and [`super::types`].
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// `?` followed by something like `name=value` or `flag&name=value`, to the end of the word. It follows a path or URL.
+pub(super) static QUERY: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"\?[A-Za-z0-9_~%\[$&-][A-Za-z0-9_.~%\[\]$&+-]*=[^\s]*"));
+pub(super) static URL_USER: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"://([^\s/?#@\[][^\s/?#@]*)@"));
+/// Domains with capitals or other letters end in a top-level domain of people, so `this@MainActivity.onCreate` is not an address.
+pub(super) static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?x) ([\p{L}\p{N}._%+-]+) (?: @ | %40 ) (
+              [a-z0-9-]+ (?: \.[a-z0-9-]+ )* \.[a-z]{2,24}
+            | [\p{L}\p{N}-]+ (?: \.[\p{L}\p{N}-]+ )* \.(?i: [a-z]{2} | com | net | org | info | biz | edu | gov | mil | name | int )
+        ) \b",
+    )
+});
+/// 13 to 19 digits in groups, of which the first has at least four. The check digit and what is around it then decide whether it is a card number.
+pub(super) static CARD: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"\b[3-6][0-9]{3}(?:[ \x{a0}\x{202f}-]?[0-9]){9,15}\b"));
+/// International numbers with `+`, and North American numbers in their usual groups.
+pub(super) static PHONE: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?x) (^|[^0-9A-Za-z+]) (?:
+            \(?\+[1-9][0-9]{0,2}\)? (?:[\x20.-]?\(?[0-9]{2,4}\)?){2,5}
+          | \(?[2-9][0-9]{2}\)?[\x20-][2-9][0-9]{2}-[0-9]{4}
+        ) \b",
+    )
+});
+/// Tokens in known formats, `Authorization` headers, arguments such as `--password …`, and assignments such as `password=…` and
+/// `"password":"…"`. What precedes one of [`SECRET_PARTS`] stays.
+pub(super) static SECRET: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r#"(?x)
+          eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*
+        | \b(?: uj[irkst]_ | gh[pousr]_ | github_pat_ | glpat- | sk_live_ | sk_test_ | rk_live_ | xox[abeoprs]- )[A-Za-z0-9_-]{16,}
+        | \bAKIA[0-9A-Z]{16}\b | \bAIza[0-9A-Za-z_-]{35} | \bnpm_[A-Za-z0-9]{36}\b | \bya29\.[A-Za-z0-9_-]{20,}
+        | \b(?P<scheme> (?i: bearer | basic ) )\x20+ (?P<credential> [A-Za-z0-9._~+/-]{8,}=*)
+        | \b(?i: (?:set-)?cookie )\x20?[=:]\x20? (?P<cookies> [^\s\[][^\n]{3,})
+        | \b(?i: authorization )\x20?[=:]\x20? (?P<header>
+            (?i: digest | aws4-[a-z0-9-]+ | oauth | hawk | signature | negotiate | ntlm | shared[a-z]+ ) \x20+ [^\n]{4,} )
+        | --(?i: (?:[a-z]+-)* (?: pass(?:word|wd|phrase|code)? | secret | token | (?:api|secret|private)-?key ) )\x20+
+            (?P<argument> [^\s\[<$-][^\s]{3,} )
+        | \b(?i: [a-z_-]*pass(?:word|wd|phrase|code) | (?:[a-z]+[_-])?pass | pwd | [a-z_-]*secret (?: [_-]? (?:access[_-]?)? key )?
+            | [a-z_-]*token | [a-z_-]*jwt | [a-z_-]* (?:api|private|signing)[_-]?key | [a-z_-]*sess(?:ion)?[_-]?id | aspsessionid[a-z]*
+            | connect\.sid | authorization | (?:set-)?cookie )
+          (?: (?: \\*["'] )? \x20?(?: => | [=:] )\x20? [bu]?
+              (?: "(?P<double> (?: [^"\\] | \\. ){4,} ) | '(?P<single> (?: [^'\\] | \\. ){4,} ) | \\+["'](?P<escaped> [^"'\\]{4,} ) )
+            | \\*["'] \x20?(?: => | [=:] )\x20? (?P<bare> [^\s,;&"'\\{}\[\]]{4,} )
+            | \x20?[=:]\x20? (?P<value> (?: (?i: bearer | basic | token | api-?key | jwt | dpop | bot )\x20+ )? [^\s,;&\[][^\s,;&]{3,} )
+          )"#,
+    )
+});
+/// The groups of [`SECRET`] that are secrets.
+pub(super) const SECRET_PARTS: [&str; 9] = [
+    "credential",
+    "cookies",
+    "header",
+    "argument",
+    "double",
+    "single",
+    "escaped",
+    "bare",
+    "value",
+];
+/// Names of attributes whose values are always secrets: with separators, with capitals, and those that are a whole name. `session.id` and
+/// `session_id` are not secrets: they are the usual names of a session of a user in telemetry.
+pub(super) static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?x) (?:
+            (?:^|[_.\x20-]) (?i: pass(?:word|wd|phrase|code) (?:[_.-]?confirmation)? | pwd | secret
+                | (?:secret|api|private|signing)[_.-]?key | secret[_.-]?access[_.-]?key | jwt
+                | (?:access|auth|id|refresh|session|csrf|xsrf|api|bearer|security|device|push|fcm|reset|user)[_.-]?token
+                | authorization | (?:set[_-])?cookie | credit[_.-]?card | card[_.-]?number | cvv | ssn | iban )
+            | [a-z0-9] (?: Pass(?:word|wd|phrase|code) (?:Confirmation)? | Pwd | Secret | (?:Secret|Api|API|Private|Signing)Key
+                | SecretAccessKey | Jwt | JWT | (?:Access|Auth|Id|ID|Refresh|Session|Csrf|Xsrf|Api|API|Bearer|Security|Device
+                    |Push|Fcm|Reset|User)Token
+                | CreditCard | CardNumber | Cvv | CVV | Iban | IBAN )
+            | (?:^|\.) (?i: token | bearer )
+            | (?:^|[_.\x20-]) (?: [a-z]*sess(?:ion)?id | [A-Z]*SESS(?:ION)?ID )
+        ) $",
+    )
+});
+
+pub(super) fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a pattern of this project, compiled by its tests")
+}

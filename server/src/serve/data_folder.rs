@@ -1,0 +1,119 @@
+//! The data folder: the files without which a server starts from nothing, and what to say if one of them is missing or damaged.
+
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
+
+use anyhow::Context;
+use unjank_database::{Control, ControlError};
+use unjank_foundation::task::Tasks;
+use unjank_spool::OpenError;
+
+use super::ServerFile;
+use crate::access::InstanceSecret;
+use crate::config::Shared;
+
+/// The ledger exists once a server has stored rows.
+const LEDGER: &str = "drain.json";
+const CONTROL: &str = "control.sqlite";
+const SECRET: &str = "secret";
+
+/// Opens the control database of the settings.
+pub(crate) async fn control_database(shared: &Shared, tasks: &Tasks) -> anyhow::Result<Control> {
+    if let Some(url) = &shared.database_url {
+        return Control::open(url.reveal(), tasks)
+            .await
+            .context("cannot open the control database");
+    }
+    make_data_dir(shared)?;
+    let path = shared.data_dir.join(CONTROL);
+    let opened = Control::open(&format!("sqlite:{}", path.display()), tasks).await;
+    opened.map_err(|error| match error {
+        ControlError::Unavailable(reason) if is_damage(&reason) => anyhow::anyhow!(
+            "the control database {} is damaged ({reason}): restore it from a backup",
+            path.display()
+        ),
+        other => anyhow::Error::from(other).context(format!(
+            "cannot open the control database {}",
+            path.display()
+        )),
+    })
+}
+
+/// Whether SQLite says that its file is damaged.
+fn is_damage(reason: &str) -> bool {
+    ["not a database", "malformed"]
+        .iter()
+        .any(|damage| reason.contains(damage))
+}
+
+/// Returns the secret of the installation: the setting, or a file in the data folder.
+pub(super) fn instance_secret(shared: &Shared) -> anyhow::Result<InstanceSecret> {
+    match &shared.secret {
+        Some(secret) => Ok(InstanceSecret::from_text(secret.reveal())?),
+        None => {
+            make_data_dir(shared)?;
+            Ok(InstanceSecret::from_file(&shared.data_dir.join(SECRET))?)
+        }
+    }
+}
+
+fn make_data_dir(shared: &Shared) -> anyhow::Result<()> {
+    let folder = &shared.data_dir;
+    std::fs::DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(folder)
+        .with_context(|| format!("cannot create the data folder {}", folder.display()))
+}
+
+/// Names the server that uses the data folder, if that is why the log cannot be opened.
+pub(super) fn in_use(error: anyhow::Error, data_dir: &Path) -> anyhow::Error {
+    if !matches!(error.downcast_ref(), Some(OpenError::InUse { .. })) {
+        return error;
+    }
+    match ServerFile::read(data_dir) {
+        Ok(server) if server.is_running() => anyhow::anyhow!(
+            "the data folder {} is in use by the server of process {}: stop it, or choose another folder with --data-dir",
+            data_dir.display(),
+            server.pid
+        ),
+        _ => error,
+    }
+}
+
+/// Logs which files of a used data folder are missing, before the server makes new ones, and whether others can read the folder.
+pub(super) fn report_losses(shared: &Shared) {
+    let folder = &shared.data_dir;
+    let has = |name: &str| folder.join(name).exists();
+    let has_own_control = shared.database_url.is_none();
+    if has_own_control && has(LEDGER) && !has(CONTROL) {
+        tracing::error!(
+            file = %folder.join(CONTROL).display(),
+            "the control database is missing, although this data folder was in use: the server starts without its users, keys, projects and \
+             rules. Is the right disk mounted? Stop the server and restore a backup"
+        );
+    }
+    let is_used = if has_own_control {
+        has(CONTROL)
+    } else {
+        has(LEDGER)
+    };
+    if shared.secret.is_none() && is_used && !has(SECRET) {
+        tracing::warn!(
+            file = %folder.join(SECRET).display(),
+            "the secret of the installation is missing: the server makes a new one. Everybody has to log in again, and stored secrets cannot \
+             be read. Stop the server and restore the file from a backup"
+        );
+    }
+    if is_open_to_others(folder) {
+        tracing::warn!(
+            folder = %folder.display(),
+            "other users of this machine can look into the data folder: run chmod 700 on it"
+        );
+    }
+}
+
+fn is_open_to_others(folder: &Path) -> bool {
+    let mode = folder.metadata().map(|found| found.permissions().mode());
+    mode.is_ok_and(|mode| mode & 0o077 != 0)
+}
