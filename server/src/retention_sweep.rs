@@ -116,20 +116,6 @@ impl Sweeper {
         if app.clickhouse.is_deleting_rows().await? {
             return Ok(());
         }
-        // The settings may have changed meanwhile.
-        let projects = app.control.storage_of_all().await?;
-        let keeping = keeping(self.default, &projects);
-        let tables = app
-            .clickhouse
-            .drop_old_rows(&keeping, now.as_secs())
-            .await?;
-        if !tables.is_empty() {
-            tracing::info!(
-                ?tables,
-                "deleting expired rows of projects with a shorter retention"
-            );
-            return Ok(());
-        }
         for project in &projects {
             let is_over = match project.disk_bytes {
                 Some(most) => self.make_room(project, most, now).await?,
@@ -144,6 +130,21 @@ impl Sweeper {
                     "a project went over or back under its disk quota"
                 );
             }
+        }
+        if app.clickhouse.is_deleting_rows().await? {
+            return Ok(());
+        }
+        // The settings may have changed meanwhile.
+        let keeping = keeping(self.default, &app.control.storage_of_all().await?);
+        let tables = app
+            .clickhouse
+            .drop_old_rows(&keeping, now.as_secs())
+            .await?;
+        if !tables.is_empty() {
+            tracing::info!(
+                ?tables,
+                "deleting expired rows of projects with a shorter retention"
+            );
         }
         Ok(())
     }

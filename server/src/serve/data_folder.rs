@@ -1,9 +1,11 @@
 //! The data folder: the files without which a server starts from nothing, and what to say if one of them is missing or damaged.
 
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::fs::Metadata;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
 use anyhow::Context;
+use rustix::process::geteuid;
 use unjank_database::{Control, ControlError};
 use unjank_foundation::task::Tasks;
 use unjank_spool::OpenError;
@@ -93,12 +95,8 @@ pub(super) fn report_losses(shared: &Shared) {
              rules. Is the right disk mounted? Stop the server and restore a backup"
         );
     }
-    let is_used = if has_own_control {
-        has(CONTROL)
-    } else {
-        has(LEDGER)
-    };
-    if shared.secret.is_none() && is_used && !has(SECRET) {
+    // Only a server makes the ledger. Other commands can make the control database before the first start.
+    if shared.secret.is_none() && has(LEDGER) && !has(SECRET) {
         tracing::warn!(
             file = %folder.join(SECRET).display(),
             "the secret of the installation is missing: the server makes a new one. Everybody has to log in again, and stored secrets cannot \
@@ -113,7 +111,9 @@ pub(super) fn report_losses(shared: &Shared) {
     }
 }
 
+/// A folder of another owner is left out: only the owner can change its permissions, and the server needs them.
 fn is_open_to_others(folder: &Path) -> bool {
-    let mode = folder.metadata().map(|found| found.permissions().mode());
-    mode.is_ok_and(|mode| mode & 0o077 != 0)
+    let is_own = |found: &Metadata| found.uid() == geteuid().as_raw();
+    let found = folder.metadata();
+    found.is_ok_and(|found| is_own(&found) && found.mode() & 0o077 != 0)
 }

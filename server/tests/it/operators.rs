@@ -259,8 +259,10 @@ fn lost_files_of_a_used_data_folder_and_one_that_others_can_read_are_reported() 
     let open = "other users of this machine";
     for (files, mode, expected) in [
         (&[][..], 0o700, &[][..]),
-        (&["drain.json"], 0o700, &[control]),
-        (&["control.sqlite"], 0o700, &[secret]),
+        (&["drain.json"], 0o700, &[control, secret]),
+        (&["drain.json", "secret"], 0o700, &[control]),
+        // Commands make it before the first start.
+        (&["control.sqlite"], 0o700, &[]),
         (&["control.sqlite", "drain.json"], 0o755, &[secret, open]),
     ] {
         let folder = tempfile::tempdir().unwrap();
