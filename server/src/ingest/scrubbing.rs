@@ -213,7 +213,8 @@ impl Scrubbing {
         if value.is_empty() || has_name(&self.document.plain_attributes, name) {
             return None;
         }
-        if self.is_secret(name) {
+        let is_own = has_name(&self.document.secret_attributes, name);
+        if is_own || (self.is_secret(name) && !members::is_literal(value)) {
             let mut found = Found::default();
             found.add(Kind::Secret);
             return Some(("[secret]".to_owned(), found));
@@ -287,6 +288,16 @@ mod tests {
         assert_eq!(text, "[customer] and [customer] [email]");
         assert_eq!(own.text("plain"), None);
         assert_eq!(own.try_on("nickname", "bob").unwrap(), "[secret]");
+        assert_eq!(own.try_on("nickname", "true").unwrap(), "[secret]");
+        for (name, value) in [
+            ("hasPassword", "true"),
+            ("showPassword", "true"),
+            ("isSecret", "false"),
+            ("token", "null"),
+        ] {
+            assert_eq!(own.try_on(name, value), None, "{name}");
+        }
+        assert_eq!(own.try_on("hasPassword", "yes").unwrap(), "[secret]");
         assert_eq!(own.try_on("order", "4111 1111 1111 1111"), None);
         assert_eq!(own.try_on("card", "4111 1111 1111 1111").unwrap(), "[card]");
         assert_eq!(

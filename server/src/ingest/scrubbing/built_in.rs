@@ -90,6 +90,13 @@ impl<'t> Hit<'t> {
         let end = self.captures.get(0).map_or(0, |all| all.end());
         self.text.get(end..).unwrap_or_default()
     }
+
+    /// Where the value of a match of [`SECRET`] starts. A value that is only a name may have a secret in it: `compass: token=…`.
+    fn value(&self) -> Option<usize> {
+        let mut values = ["credential", "bare", "value"].into_iter();
+        let value = values.find_map(|group| self.captures.name(group));
+        value.map(|value| value.start())
+    }
 }
 
 /// Returns the text without its private data, or `None` if it has none.
@@ -113,8 +120,7 @@ pub(crate) fn scrubbed(text: &str) -> Option<(String, Found)> {
     }
     if signs.query {
         replace(&QUERY, Kind::Query, |hit| {
-            let is_code = types::is_code(hit.before(), hit.part(0));
-            (!is_code).then(|| "?[query]".to_owned())
+            (!types::is_code(hit.part(0))).then(|| "?[query]".to_owned())
         });
     }
     if signs.at {
@@ -137,8 +143,8 @@ pub(crate) fn scrubbed(text: &str) -> Option<(String, Found)> {
         replace(&PHONE, Kind::Phone, |hit| {
             let all = hit.part(0);
             let digits = all.bytes().filter(u8::is_ascii_digit).count();
-            // `bg-320-568-1136@2x.png` has the size of a screen.
-            let is_name = names::is_coordinate(all, hit.after()) || hit.after().starts_with('@');
+            let is_name =
+                names::is_coordinate(all, hit.after()) || names::is_size(all, hit.after());
             ((10..=15).contains(&digits) && !is_name).then(|| format!("{}[phone]", hit.part(1)))
         });
     }
@@ -163,9 +169,11 @@ fn without_secret(hit: &Hit<'_>) -> Option<String> {
             let scheme = hit.captures.name("scheme").map_or("", |one| one.as_str());
             types::is_word(scheme, secret)
         }
-        "value" if kept.ends_with(':') && types::is_label(secret) => true,
-        // The message of a parser.
-        "value" if kept.starts_with("token") && hit.before().ends_with("nexpected ") => true,
+        "value" if kept.ends_with(':') && types::is_label(hit.before(), secret) => true,
+        "value" if types::is_other_pass(kept) => true,
+        "value" if kept == "token: " && hit.before().ends_with("nexpected ") => {
+            types::is_kind(secret)
+        }
         "bare" | "value" => types::is_type(hit.before(), separator, secret),
         _ => false,
     };
@@ -180,10 +188,13 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
 /// Replaces each match that has a replacement. Returns `None` if no match has one.
 fn replaced(regex: &Regex, text: &str, with: fn(&Hit<'_>) -> Option<String>) -> Option<String> {
     let mut out = String::new();
-    let mut end = 0;
-    for captures in regex.captures_iter(text) {
+    let (mut end, mut at) = (0, 0);
+    while let Some(captures) = regex.captures_at(text, at) {
         let hit = Hit { captures, text };
-        let (Some(all), Some(instead)) = (hit.captures.get(0), with(&hit)) else {
+        let all = hit.captures.get(0)?;
+        at = all.end();
+        let Some(instead) = with(&hit) else {
+            at = hit.value().unwrap_or(at);
             continue;
         };
         out.push_str(text.get(end..all.start()).unwrap_or_default());

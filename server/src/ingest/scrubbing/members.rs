@@ -14,10 +14,8 @@ pub(super) fn without_secrets(json: &str, is_secret: impl Fn(&str) -> bool) -> O
         let start = scan.at;
         scan.skip_value();
         let value = json.get(start..scan.at).unwrap_or_default();
-        if matches!(
-            value.trim_end(),
-            "" | "null" | "true" | "false" | "\"\"" | "\"[secret]\""
-        ) {
+        let value = value.trim_end();
+        if is_literal(value) || matches!(value, "" | "\"\"" | "\"[secret]\"") {
             continue;
         }
         out.push_str(json.get(copied..start).unwrap_or_default());
@@ -25,6 +23,11 @@ pub(super) fn without_secrets(json: &str, is_secret: impl Fn(&str) -> bool) -> O
         copied = scan.at;
     }
     (copied > 0).then(|| out + json.get(copied..).unwrap_or_default())
+}
+
+/// Whether a value is too short to be a secret: `hasPassword: true`.
+pub(super) fn is_literal(value: &str) -> bool {
+    matches!(value, "null" | "true" | "false")
 }
 
 struct Scan<'t> {

@@ -10,10 +10,10 @@ use super::patterns::regex;
 const ENDINGS: &str = "aab aar apk appex arb asar asset atlas avif bak bin bmp bundle caf car cer cfg cjs conf cpp crt css csv cxx dart \
     dat dds deb debug der dex dll dmg dylib dsym ejs elf eot exe fbx fnt framework gif glb glsl gltf gradle hbc hbs heic heif hlsl hpp \
     hprof htm html icns ico ini ipa iso jar java jks jpeg jpg json jsx keystore kts ktx less lock log lottie lproj lua map mdx mjs \
-    mlmodel mlmodelc mlpackage mov msi nib node obj ogg onnx otf pak path pbxproj pdb pdf pem pfx php pkg plist plt png prefab proto psd \
+    mlmodel mlmodelc mlpackage msi nib node obj ogg onnx otf pak path pbxproj pdb pdf pem pfx php pkg plist plt png prefab proto psd \
     pvr raw realm riv rpm sass scala scss sdk shader skel snap spv sql sqlite storyboard strings stringsdict styl svelte svg svgz swf \
     swift sym tar tflite tgz tiff tmp tmx toml trace tsx ttc ttf txt unity usdz vue wasm wat wav webm webmanifest webp woff xcassets \
-    xcframework xcodeproj xib xml yaml yml zip";
+    xcframework xcodeproj xib xml yaml yml";
 
 /// Endings of units of systemd, whose instances have numbers: `user@1000.service`.
 const UNITS: &str = "automount device mount scope service slice socket swap target timer";
@@ -28,6 +28,13 @@ const COUNTRIES: &str = "ac ad ae af ag ai al am ao ar as at au aw ax az ba bb b
 
 /// Top-level domains of more than two letters under which most people have addresses.
 const PEOPLE: &str = "com net org info biz edu gov mil name int";
+
+/// Methods of objects that are no top-level domains, as `run` and `call` are.
+const METHODS: &str = "accept apply cancel close commit create destroy dispatch execute finish flush invoke layout notify resume start stop \
+    submit update wait write";
+
+/// Schemes of URLs of packages, in which a version follows `@`.
+const PACKAGES: [&str; 5] = ["jsr", "npm", "turbopack", "webpack", "webpack-internal"];
 
 /// What precedes `@` in code.
 const WORDS: &str = "break continue return super this";
@@ -56,8 +63,8 @@ pub(super) fn is_address(before: &str, local: &str, domain: &str, after: &str) -
         || (has(UNITS, ending) && domain.bytes().any(|byte| byte.is_ascii_digit()))
         || (has(WORDS, local) && !has(PEOPLE, ending))
         || (local == "git" && is_path(after))
-        || domain.starts_with("plt.")
-        || (ending == "so" && is_library(local, domain, after))
+        || matches!(domain, "plt.got" | "plt.sec")
+        || (ending == "so" && is_library(domain, after))
         || VERSION.is_match(domain)
         || (!has_people && SCALE_OR_NUMBER.is_match(domain))
         || is_object(before, local, domain, has_people);
@@ -71,39 +78,35 @@ fn is_path(after: &str) -> bool {
 }
 
 /// Whether what ends in `.so` is a shared library, such as in `malloc@libc.so.6`, and not an address in Somalia.
-fn is_library(local: &str, domain: &str, after: &str) -> bool {
+fn is_library(domain: &str, after: &str) -> bool {
     let is_version = after
         .strip_prefix('.')
         .is_some_and(|version| version.starts_with(|char: char| char.is_ascii_digit()));
-    is_version || local.starts_with("lib") || domain.starts_with("lib")
+    is_version || domain.starts_with("lib")
 }
 
-/// Whether this is a method of an object of Java, Kotlin or Dart: `Cart@3f2a1b.pay`, `Cart$1@5f2e1a.run`, `_Cart@26150128.pay`.
+/// Whether this is a method of an object of Java, Kotlin or Dart: `Cart@3f2a1b.pay`, `Cart$1@5f2e1a.run`, `_Cart@26150128.pay`. A hash
+/// without digits may be a word, such as in `Bob@facade.app`.
 fn is_object(before: &str, local: &str, domain: &str, has_people: bool) -> bool {
     if !HASH.is_match(domain) {
         return false;
     }
-    // An inner class, or the address of a lambda.
-    let is_inner = before.ends_with('$') || (before.ends_with('/') && local.starts_with("0x"));
     let hash = domain.split('.').next().unwrap_or_default();
+    let ending = domain.rsplit('.').next().unwrap_or_default();
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let has_digit = hash.bytes().any(|byte| byte.is_ascii_digit());
-    let is_private = local.starts_with('_') && hash.bytes().all(|byte| byte.is_ascii_digit());
+    let is_class = CLASS.is_match(local);
+    // An inner class, or the address of a lambda.
+    let is_inner = (before.ends_with('$') && (is_class || is_number(local)))
+        || (before.ends_with('/') && local.starts_with("0x"));
     if has_people {
-        let is_usual = ["com", "net", "org"]
-            .iter()
-            .any(|one| domain.ends_with(one));
-        return !is_usual
+        let is_private = local.starts_with('_') && is_number(hash) && hash.len() >= 8;
+        let is_mixed = has_digit && !is_number(hash);
+        return !matches!(ending, "com" | "net" | "org")
             && hash.len() >= 5
-            && has_digit
-            && (is_inner || is_private || is_camel(local));
+            && (is_private || (is_mixed && (is_inner || is_camel(local))));
     }
-    is_inner || is_private || (CLASS.is_match(local) && !is_word_of(local, hash))
-}
-
-/// Whether what looks like a class and a hash may be a person and a word: `Bob@facade.app`. Hashes have digits or at least seven letters,
-/// and most classes have several capitals.
-fn is_word_of(local: &str, hash: &str) -> bool {
-    hash.len() < 7 && hash.bytes().all(|byte| byte.is_ascii_lowercase()) && !is_camel(local)
+    is_inner || (is_class && (has_digit || hash.len() >= 8 || has(METHODS, ending)))
 }
 
 fn is_camel(local: &str) -> bool {
@@ -112,39 +115,50 @@ fn is_camel(local: &str) -> bool {
 }
 
 /// Whether what looks like the user of a URL is a package and its version, such as in `webpack://shop@1.2.0/`, or the number of a user of
-/// Android in `content://10@media/`. Addresses of hosts have four numbers, versions have two or three.
+/// Android in `content://10@media/`.
 pub(super) fn is_package(before: &str, user: &str, after: &str) -> bool {
     static WHOLE_VERSION: LazyLock<Regex> = LazyLock::new(|| {
         regex(r#"^v?[0-9]+(?:\.[0-9]+){1,2}(?:[-+][A-Za-z0-9.+-]*)?(?:[/\s?#:"')]|$)"#)
     });
-    (!user.contains(':') && WHOLE_VERSION.is_match(after))
-        || (before.ends_with("content") && user.bytes().all(|byte| byte.is_ascii_digit()))
+    let is_scheme = PACKAGES.iter().any(|scheme| before.ends_with(scheme));
+    (is_scheme && !user.contains(':') && WHOLE_VERSION.is_match(after))
+        || (before.ends_with("content")
+            && user.len() <= 3
+            && user.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Whether what looks like a phone number is a coordinate: one to three digits, then five or more after a point. In ISO 6709, the second
 /// coordinate follows at once, and `/` at the end.
 pub(super) fn is_coordinate(text: &str, after: &str) -> bool {
-    static COORDINATE: LazyLock<Regex> =
-        LazyLock::new(|| regex(r"^\D?\+[0-9]{1,3}\.[0-9]{5,}(?:$|-[0-9]{2,3})"));
+    static COORDINATE: LazyLock<Regex> = LazyLock::new(|| regex(r"^\D?\+[0-9]{1,3}\.[0-9]{5,}$"));
     static TWO: LazyLock<Regex> =
-        LazyLock::new(|| regex(r"^\D?\+[0-9]{2,6}\.[0-9]+-[0-9]{3,7}(?:\.[0-9]+)?$"));
+        LazyLock::new(|| regex(r"^\D?\+[0-9]{2,6}\.[0-9]+-[0-9]{3,7}\.[0-9]+$"));
     COORDINATE.is_match(text) || (after.starts_with(['/', '+', '-']) && TWO.is_match(text))
 }
 
-/// Whether what looks like the number of a card is a part of a decimal number, or of an identifier in hexadecimal digits.
+/// Whether what looks like a phone number is the size of a screen, and a scale follows: `bg-320-568-1136@2x.png`.
+pub(super) fn is_size(text: &str, after: &str) -> bool {
+    static SCALE: LazyLock<Regex> = LazyLock::new(|| regex(r"^@[0-9]+x"));
+    !text.contains('+') && SCALE.is_match(after)
+}
+
+/// Whether what looks like the number of a card is a part of a decimal number, or of a UUID.
 pub(super) fn is_part_of_number(before: &str, number: &str, after: &str) -> bool {
     static UUID: LazyLock<Regex> =
         LazyLock::new(|| regex(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"));
     /// How many bytes a UUID has.
     const NEAR: usize = 36;
     let is_fraction = match before.as_bytes() {
-        [.., other, b'.'] => other.is_ascii_digit() || b" (:=,-+[".contains(other),
+        [.., other, b'.'] => other.is_ascii_digit() || b"(:=,-+[".contains(other),
         [b'.'] => true,
         _ => false,
     };
+    // Not the cents of a sum: `4111111111111111.50`.
     let is_decimal = || {
-        let fraction = after.strip_prefix('.').and_then(|rest| rest.bytes().next());
-        fraction.is_some_and(|byte| byte.is_ascii_digit())
+        let fraction = after.strip_prefix('.').unwrap_or_default();
+        let is_digit = |byte: &u8| byte.is_ascii_digit();
+        let fraction = fraction.bytes().take_while(is_digit);
+        fraction.clone().count() >= 3 && fraction.clone().any(|digit| digit != b'0')
     };
     let is_other = |char: char| !char.is_ascii_hexdigit() && char != '-';
     let near = before.floor_char_boundary(before.len().saturating_sub(NEAR));
@@ -154,22 +168,6 @@ pub(super) fn is_part_of_number(before: &str, number: &str, after: &str) -> bool
     let near = after.get(..near).unwrap_or_default();
     let suffix = near.split(is_other).next().unwrap_or_default();
     let is_uuid = || UUID.is_match(&format!("{prefix}{number}{suffix}"));
-    let is_hex = |group: Option<&str>| group.is_some_and(is_mixed);
-    let last = || {
-        prefix
-            .strip_suffix('-')
-            .and_then(|all| all.rsplit('-').next())
-    };
-    let first = || {
-        suffix
-            .strip_prefix('-')
-            .and_then(|all| all.split('-').next())
-    };
-    is_fraction || is_decimal() || is_hex(last()) || is_hex(first()) || is_uuid()
-}
-
-/// Whether hexadecimal digits have both letters and digits.
-fn is_mixed(group: &str) -> bool {
-    group.bytes().any(|byte| byte.is_ascii_digit())
-        && group.bytes().any(|byte| byte.is_ascii_alphabetic())
+    let is_one_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    (is_one_number && (is_fraction || is_decimal())) || is_uuid()
 }

@@ -39,18 +39,18 @@ pub(super) static SECRET: LazyLock<Regex> = LazyLock::new(|| {
         | \b(?: uj[irkst]_ | gh[pousr]_ | github_pat_ | glpat- | sk_live_ | sk_test_ | rk_live_ | xox[abeoprs]- )[A-Za-z0-9_-]{16,}
         | \bAKIA[0-9A-Z]{16}\b | \bAIza[0-9A-Za-z_-]{35} | \bnpm_[A-Za-z0-9]{36}\b | \bya29\.[A-Za-z0-9_-]{20,}
         | \b(?P<scheme> (?i: bearer | basic ) )\x20+ (?P<credential> [A-Za-z0-9._~+/-]{8,}=*)
-        | \b(?i: (?:set-)?cookie )\x20?[=:]\x20? (?P<cookies> [^\s\[][^\n]{3,})
+        | \b(?i: (?:set-)?cookie )\x20?[=:][^\S\n]* (?P<cookies> \S[^\n]{2,})
         | \b(?i: authorization )\x20?[=:]\x20? (?P<header>
             (?i: digest | aws4-[a-z0-9-]+ | oauth | hawk | signature | negotiate | ntlm | shared[a-z]+ ) \x20+ [^\n]{4,} )
         | --(?i: (?:[a-z]+-)* (?: pass(?:word|wd|phrase|code)? | secret | token | (?:api|secret|private)-?key ) )\x20+
-            (?P<argument> [^\s\[<$-][^\s]{3,} )
-        | \b(?i: [a-z_-]*pass(?:word|wd|phrase|code) | (?:[a-z]+[_-])?pass | pwd | [a-z_-]*secret (?: [_-]? (?:access[_-]?)? key )?
+            (?P<argument> [^\s\[<$=:-][^\s]{3,} )
+        | \b(?i: [a-z_-]*pass(?:word|wd|phrase|code)? | pwd | [a-z_-]*secret (?: [_-]? (?:access[_-]?)? key )?
             | [a-z_-]*token | [a-z_-]*jwt | [a-z_-]* (?:api|private|signing)[_-]?key | [a-z_-]*sess(?:ion)?[_-]?id | aspsessionid[a-z]*
             | connect\.sid | authorization | (?:set-)?cookie )
           (?: (?: \\*["'] )? \x20?(?: => | [=:] )\x20? [bu]?
               (?: "(?P<double> (?: [^"\\] | \\. ){4,} ) | '(?P<single> (?: [^'\\] | \\. ){4,} ) | \\+["'](?P<escaped> [^"'\\]{4,} ) )
             | \\*["'] \x20?(?: => | [=:] )\x20? (?P<bare> [^\s,;&"'\\{}\[\]]{4,} )
-            | \x20?[=:]\x20? (?P<value> (?: (?i: bearer | basic | token | api-?key | jwt | dpop | bot )\x20+ )? [^\s,;&\[][^\s,;&]{3,} )
+            | \x20?[=:]\x20? (?P<value> (?: (?i: bearer | basic | token | api-?key | jwt | dpop | bot )\x20+ [^\s,;&\[=:] | [^\s,;&\[] ) [^\s,;&]{3,} )
           )"#,
     )
 });
