@@ -236,8 +236,11 @@ where
     AtMost::<T, FRAMES>::deserialize(deserializer).map(|list| list.0)
 }
 
-/// Reads at most [`ITEMS`] + 1 entries of a map.
-fn entries<'de, A, K, V>(mut map: A) -> Result<Vec<(K, V)>, A::Error>
+/// Reads at most [`ITEMS`] + 1 entries of a map that `present` does not leave out.
+fn entries<'de, A, K, V, T>(
+    mut map: A,
+    present: impl Fn(K, V) -> Option<T>,
+) -> Result<Vec<T>, A::Error>
 where
     A: MapAccess<'de>,
     K: Deserialize<'de>,
@@ -245,10 +248,10 @@ where
 {
     let mut entries = Vec::new();
     while entries.len() <= ITEMS {
-        let Some(entry) = map.next_entry()? else {
+        let Some((key, value)) = map.next_entry()? else {
             return Ok(entries);
         };
-        entries.push(entry);
+        entries.extend(present(key, value));
     }
     while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
     Ok(entries)
@@ -285,9 +288,8 @@ impl<'de> Visitor<'de> for AttributesVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Attributes<'de>, A::Error> {
-        let pairs = entries::<A, Text<'de>, Option<AttributeValue<'de>>>(map)?.into_iter();
-        let present = pairs.filter_map(|(key, value)| Some((key, value?.0)));
-        Ok(Attributes(present.collect()))
+        let present = |key: Text<'de>, value: Option<AttributeValue<'de>>| Some((key, value?.0));
+        entries(map, present).map(Attributes)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Attributes<'de>, A::Error> {
@@ -397,10 +399,7 @@ impl<'de> Visitor<'de> for HistogramVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Histogram, A::Error> {
-        let counts = entries(map)?.into_iter();
-        Ok(Histogram(
-            counts.map(|(Bound(bound), count)| (bound, count)).collect(),
-        ))
+        entries(map, |Bound(bound), count: u32| Some((bound, count))).map(Histogram)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Histogram, A::Error> {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use unjank_protocol::{
-    AppStartKind, Batch, FrameWindow, JankKind, Network, Receipt, Resource, SpanKind, SpanStatus,
-    Timestamp, whole_number,
+    AppStartKind, Attributes, Batch, FrameWindow, JankKind, Network, Receipt, Resource, SpanKind,
+    SpanStatus, Timestamp, whole_number,
 };
 
 const BATCH: &str = include_str!("golden/batch_v1.json");
@@ -243,6 +243,22 @@ fn what_dynamic_languages_write_is_read() {
     ] {
         assert_eq!(whole_number(number), expected, "{number}");
     }
+}
+
+#[test]
+fn attributes_that_are_null_take_no_place_of_others() {
+    let nulls = (0..60).map(|n| format!(r#""null{n}":null"#));
+    let values = (0..70).map(|n| format!(r#""value{n}":{n}"#));
+    let read = |values: usize, members: &[String]| {
+        let json = format!("{{{}}}", members.join(","));
+        let attributes: Attributes<'_> = serde_json::from_str(&json).unwrap();
+        assert_eq!(attributes.0.len(), values);
+        assert!(attributes.0.iter().all(|(key, _)| key.starts_with("value")));
+    };
+    let all: Vec<_> = nulls.chain(values).collect();
+    read(10, &all[..70]);
+    // One more than the limit shows that there were more.
+    read(65, &all);
 }
 
 #[test]
