@@ -40,19 +40,19 @@ pub(super) fn places(copied: &Copied<'_>, modules: &Modules, address: u64, sp: u
         let Some(back) = copied.word(frame_pointer.saturating_add(8)) else {
             break;
         };
-        let call = modules
-            .is_code(back)
-            .then(|| Call::before(&memory, back))
-            .flatten();
-        let calls_this = match (call, start) {
-            (None, _) => continue,
-            (Some(Call::To(target)), Some(start)) => Some(leads_to(&memory, target, start)),
-            (Some(Call::To(_) | Call::ToUnknown), _) => None,
+        let calls = match modules.is_code(back) {
+            true => Call::before(&memory, back),
+            false => Vec::new(),
         };
-        if calls_this != Some(false) {
+        let calls_this = start.is_some_and(|start| {
+            let mut targets = calls.iter().filter_map(|call| call.target());
+            targets.any(|target| leads_to(&memory, target, start))
+        });
+        let may_call_this = |call: &Call| start.is_none() || *call == Call::ToUnknown;
+        if calls_this || calls.iter().any(may_call_this) {
             found.push(Place {
                 frame_pointer,
-                calls_this: calls_this.is_some(),
+                calls_this,
             });
         }
     }
@@ -113,29 +113,46 @@ enum Call {
 }
 
 impl Call {
-    /// Decodes the call that ends at `address`.
-    fn before(memory: &File, address: u64) -> Option<Self> {
+    /// Decodes the calls that may end at `address`.
+    fn before(memory: &File, address: u64) -> Vec<Self> {
         let mut code = [0; 7];
-        memory
-            .read_exact_at(&mut code, address.checked_sub(7)?)
-            .ok()?;
-        Self::parse(&code, address, |place| word_at(memory, place))
+        let start = address.checked_sub(7);
+        match start.map(|start| memory.read_exact_at(&mut code, start)) {
+            Some(Ok(())) => Self::parse(&code, address, |place| word_at(memory, place)),
+            _ => Vec::new(),
+        }
     }
 
-    fn parse(code: &[u8; 7], end: u64, word: impl Fn(u64) -> Option<u64>) -> Option<Self> {
+    /// Instructions cannot be told apart from their end: `e8` may begin a call, or be a byte of the instruction before a shorter one.
+    /// So every way to read the bytes is returned.
+    fn parse(code: &[u8; 7], end: u64, word: impl Fn(u64) -> Option<u64>) -> Vec<Self> {
         let relative =
             |bytes: [u8; 4]| end.wrapping_add_signed(i64::from(i32::from_le_bytes(bytes)));
-        match *code {
-            [_, _, 0xe8, a, b, c, d] => Some(Self::To(relative([a, b, c, d]))),
-            [_, 0xff, 0x15, a, b, c, d] => word(relative([a, b, c, d])).map(Self::To),
-            [.., 0xff, 0xd0..=0xd7] | [.., 0xff, 0x10..=0x13 | 0x16..=0x17] => {
-                Some(Self::ToUnknown)
-            }
-            [.., 0xff, 0x50..=0x53 | 0x55..=0x57 | 0x14, _] | [.., 0xff, 0x54, _, _] => {
-                Some(Self::ToUnknown)
-            }
-            [_, 0xff, 0x90..=0x93 | 0x95..=0x97, ..] | [0xff, 0x94, ..] => Some(Self::ToUnknown),
+        let direct = match *code {
+            [_, _, 0xe8, a, b, c, d] => Some(relative([a, b, c, d])),
             _ => None,
+        };
+        let through_table = match *code {
+            [_, 0xff, 0x15, a, b, c, d] => word(relative([a, b, c, d])),
+            _ => None,
+        };
+        let unknown = matches!(
+            *code,
+            [.., 0xff, 0xd0..=0xd7]
+                | [.., 0xff, 0x10..=0x13 | 0x16..=0x17]
+                | [.., 0xff, 0x50..=0x53 | 0x55..=0x57 | 0x14, _]
+                | [.., 0xff, 0x54, _, _]
+                | [_, 0xff, 0x90..=0x93 | 0x95..=0x97, ..]
+                | [0xff, 0x94, ..]
+        );
+        let known = [direct, through_table].into_iter().flatten().map(Self::To);
+        known.chain(unknown.then_some(Self::ToUnknown)).collect()
+    }
+
+    fn target(&self) -> Option<u64> {
+        match self {
+            Self::To(target) => Some(*target),
+            Self::ToUnknown => None,
         }
     }
 }
@@ -202,18 +219,26 @@ mod tests {
     #[test]
     fn calls_are_recognised_by_their_last_bytes() {
         let parse = |code: [u8; 7]| Call::parse(&code, 0x1000, |place| Some(place + 1));
-        assert_eq!(parse([0, 0, 0xe8, 0, 1, 0, 0]), Some(Call::To(0x1100)));
-        assert_eq!(
-            parse([0, 0, 0xe8, 0, 0xff, 0xff, 0xff]),
-            Some(Call::To(0xf00))
-        );
-        assert_eq!(
-            parse([0, 0xff, 0x15, 0x10, 0, 0, 0]),
-            Some(Call::To(0x1011))
-        );
-        assert_eq!(parse([0, 0, 0, 0, 0, 0xff, 0xd0]), Some(Call::ToUnknown));
-        assert_eq!(parse([0, 0, 0, 0, 0xff, 0x50, 0x18]), Some(Call::ToUnknown));
-        assert_eq!(parse([0, 0xff, 0x90, 0, 1, 0, 0]), Some(Call::ToUnknown));
-        assert_eq!(parse([0x90; 7]), None);
+        let to = |target| vec![Call::To(target)];
+        assert_eq!(parse([0, 0, 0xe8, 0, 1, 0, 0]), to(0x1100));
+        assert_eq!(parse([0, 0, 0xe8, 0, 0xff, 0xff, 0xff]), to(0xf00));
+        assert_eq!(parse([0, 0xff, 0x15, 0x10, 0, 0, 0]), to(0x1011));
+        assert_eq!(parse([0, 0, 0, 0, 0, 0xff, 0xd0]), [Call::ToUnknown]);
+        assert_eq!(parse([0, 0, 0, 0, 0xff, 0x50, 0x18]), [Call::ToUnknown]);
+        assert_eq!(parse([0, 0xff, 0x90, 0, 1, 0, 0]), [Call::ToUnknown]);
+        assert_eq!(parse([0x90; 7]), []);
+    }
+
+    #[test]
+    fn a_call_through_a_register_is_one_whatever_the_bytes_before_it() {
+        let parse = |code: [u8; 7]| Call::parse(&code, 0x1000, |place| Some(place + 1));
+        // The end of `mov 0x9ae8ff(%rip), %rax; call *%rax`, as unoptimised code calls functions of other crates.
+        let both = parse([0x05, 0xff, 0xe8, 0x9a, 0, 0xff, 0xd0]);
+        assert_eq!(both.last(), Some(&Call::ToUnknown));
+        for (begins, at) in [([0xe8, 0x90], 2), ([0xff, 0x15], 1), ([0xff, 0x14], 3)] {
+            let mut code = [0, 0, 0, 0, 0, 0xff, 0xd0];
+            code[at..at + 2].copy_from_slice(&begins);
+            assert!(parse(code).contains(&Call::ToUnknown), "{code:x?}");
+        }
     }
 }
