@@ -5,6 +5,7 @@
 
 mod app_start;
 mod decode;
+mod device_clock;
 mod envelope;
 mod event_checks;
 mod faults;
@@ -41,6 +42,7 @@ use unjank_foundation::clock::UnixTime;
 use unjank_stacks::RuleSet;
 
 use self::decode::Decoded;
+use self::device_clock::DeviceClock;
 use self::jank::NewStacks;
 use self::rejections::Rejections;
 use self::rows::{BatchCounts, Envelope};
@@ -230,8 +232,9 @@ impl<'a> Checked<'a> {
         for batch in &mut batches {
             envelope::check_sender(&batch.resource, device)?;
             modules::resolve(batch);
-            let checks = Checks::new(limits, self.received_at, batch.sent_at);
-            self.skew_us = checks.skew_us();
+            let clock = DeviceClock::new(limits, self.received_at, batch.sent_at);
+            self.skew_us = clock.skew_us();
+            let checks = Checks::new(limits, clock);
             checks.resource(&mut batch.resource);
             self.reject_invalid(batch, &checks);
         }

@@ -22,9 +22,9 @@ where
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Reads a sample rate. Missing and `null`: every event was sent.
+/// Reads a sample rate, or its text. Missing and `null`: every event was sent. The text `NaN` is read as such, so that the server rejects it.
 pub(crate) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(1.0))
+    deserializer.deserialize_any(NumberVisitor { missing: 1.0 })
 }
 
 /// Values that say nothing are not written: they are what a missing field is read as.
@@ -69,7 +69,7 @@ pub(crate) fn parent<'de, D: Deserializer<'de>>(
 
 /// Reads a number of hertz, or its text. Systems report fractions, such as 59.94.
 pub(crate) fn hertz<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
-    let hertz = deserializer.deserialize_any(NumberVisitor)?;
+    let hertz = deserializer.deserialize_any(NumberVisitor { missing: 0.0 })?;
     if !(0.0..=f64::from(u16::MAX)).contains(&hertz) {
         return Err(D::Error::custom(format!(
             "{hertz} is not a number of hertz from 0 to 65,535"
@@ -83,8 +83,11 @@ pub(crate) fn hertz<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D
     Ok(hertz.round() as u16)
 }
 
-/// A number or its text. `null` and the empty text: 0.
-struct NumberVisitor;
+/// A number or its text.
+struct NumberVisitor {
+    /// What `null` and the empty text are read as.
+    missing: f64,
+}
 
 impl Visitor<'_> for NumberVisitor {
     type Value = f64;
@@ -110,7 +113,7 @@ impl Visitor<'_> for NumberVisitor {
     fn visit_str<E: Error>(self, text: &str) -> Result<f64, E> {
         let digits = text.trim();
         if digits.is_empty() {
-            return Ok(0.0);
+            return Ok(self.missing);
         }
         digits
             .parse()
@@ -118,7 +121,7 @@ impl Visitor<'_> for NumberVisitor {
     }
 
     fn visit_unit<E: Error>(self) -> Result<f64, E> {
-        Ok(0.0)
+        Ok(self.missing)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use unjank_protocol::{
-    AppStartKind, Attributes, Batch, FrameWindow, JankKind, Network, Receipt, Resource, SpanKind,
-    SpanStatus, Timestamp, whole_number,
+    AppStartKind, Attributes, Batch, FrameWindow, Jank, JankKind, Network, Receipt, Resource,
+    SpanKind, SpanStatus, Timestamp, whole_number,
 };
 
 const BATCH: &str = include_str!("golden/batch_v1.json");
@@ -230,6 +230,25 @@ fn what_dynamic_languages_write_is_read() {
     for wrong in [r#"{"8.5":1}"#, r#"{"-8":1}"#, r#"{"4294967296":1}"#, "[1]"] {
         assert!(window(wrong).is_err(), "{wrong}");
     }
+    let rate = |rate: &str| {
+        let json = format!(
+            r#"{{"start":"2026-11-20T12:00:00Z","duration_ms":1,"frames_drawn":1,"sample_rate":{rate}}}"#
+        );
+        serde_json::from_str::<FrameWindow<'_>>(&json).map(|window| window.sample_rate)
+    };
+    for (sent, expected) in [
+        ("0.25", 0.25),
+        (r#""0.25""#, 0.25),
+        ("null", 1.0),
+        (r#""""#, 1.0),
+    ] {
+        assert!(
+            (rate(sent).unwrap() - expected).abs() < f64::EPSILON,
+            "{sent}"
+        );
+    }
+    assert!(rate(r#""NaN""#).unwrap().is_nan());
+    assert!(rate(r#""often""#).is_err() && rate("true").is_err());
     for (number, expected) in [
         ("18446744073709551615.0", Some(u64::MAX)),
         ("41250.00", Some(41_250)),
@@ -259,6 +278,36 @@ fn attributes_that_are_null_take_no_place_of_others() {
     read(10, &all[..70]);
     // One more than the limit shows that there were more.
     read(65, &all);
+}
+
+#[test]
+fn only_the_last_lines_of_a_run_log_are_read() {
+    const TIME: &str = "2026-11-20T12:00:00Z";
+    let line = |n: usize| format!(r#"{{"time":"{TIME}","message":"line {n}"}}"#);
+    let read = |lines: &[String]| {
+        let lines = lines.join(",");
+        let json = format!(r#"{{"start":"{TIME}","duration_ms":1,"run_log":[{lines}]}}"#);
+        let jank = serde_json::from_str::<Jank<'_>>(&json);
+        jank.map(|jank| {
+            let lines = jank.run_log.iter();
+            lines
+                .map(|line| line.message.to_string())
+                .collect::<Vec<_>>()
+        })
+        .map_err(|error| error.to_string())
+    };
+    let mut lines: Vec<_> = (0..70).map(line).collect();
+    for malformed in ["7", "{}", r#"{"time":"soon","message":[]}"#] {
+        lines[5] = malformed.to_owned();
+        let read = read(&lines).unwrap();
+        // The extra line shows that there were more.
+        assert_eq!(read.len(), 65);
+        assert_eq!((read[1].as_str(), read[64].as_str()), ("line 6", "line 69"));
+    }
+    lines[6] = "{}".to_owned();
+    let error = read(&lines).unwrap_err();
+    assert!(error.starts_with("item 6: missing field `time`"), "{error}");
+    assert_eq!(read(&lines[7..]).unwrap().len(), 63);
 }
 
 #[test]

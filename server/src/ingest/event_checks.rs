@@ -1,10 +1,10 @@
-//! The checks that all signals share: limits, clock correction, and the rejection of an event.
+//! The checks that all signals share: limits, and the rejection of an event. The checks of times are in `device_clock.rs`.
 
 use std::cell::Cell;
 
-use unjank_foundation::clock::UnixTime;
-use unjank_protocol::{Attributes, Histogram, Limits, Rejected, Resource, Signal, Text, Timestamp};
+use unjank_protocol::{Attributes, Histogram, Limits, Rejected, Resource, Signal, Text};
 
+use super::device_clock::DeviceClock;
 use super::rows::{Envelope, Table};
 use super::text_filter::TextFilter;
 use crate::records::FrameBuilder;
@@ -59,99 +59,27 @@ impl Reject {
     }
 }
 
-/// The code of events whose times are too old or too far ahead when they arrive.
-pub(super) const TIME_OUT_OF_RANGE: &str = "time_out_of_range";
-
-/// A smaller skew is not corrected, because the network may have caused it.
-const SKEW_FLOOR_US: i64 = 30_000_000;
-const DAY_US: i64 = 86_400_000_000;
 const DAY_MS: i64 = 86_400_000;
 const MAX_VALUE: f64 = 1e240;
 
 pub(super) struct Checks<'c> {
     limits: &'c Limits,
-    received_at: UnixTime,
-    skew_us: i64,
+    pub(super) clock: DeviceClock<'c>,
     truncated: Cell<bool>,
 }
 
 impl<'c> Checks<'c> {
-    /// skew = receive time − `sent_at`.
-    pub(super) fn new(
-        limits: &'c Limits,
-        received_at: UnixTime,
-        sent_at: Option<Timestamp>,
-    ) -> Self {
-        let skew_us = sent_at.map_or(0, |sent_at| {
-            Timestamp::from(received_at).micros_since(sent_at)
-        });
+    pub(super) fn new(limits: &'c Limits, clock: DeviceClock<'c>) -> Self {
         Self {
             limits,
-            received_at,
-            skew_us,
+            clock,
             truncated: Cell::new(false),
-        }
-    }
-
-    pub(super) fn skew_us(&self) -> i64 {
-        self.skew_us
-    }
-
-    fn shift_us(&self) -> i64 {
-        if self.skew_us.abs() > SKEW_FLOOR_US {
-            self.skew_us
-        } else {
-            0
         }
     }
 
     /// Whether anything was truncated since the last call.
     pub(super) fn take_truncated(&self) -> bool {
         self.truncated.take()
-    }
-
-    /// Corrects `time` and rejects the event if the corrected time is too old or too far ahead.
-    pub(super) fn time(&self, time: &mut Timestamp) -> Result<(), Reject> {
-        let sent = *time;
-        *time = time.shifted(self.shift_us());
-        let age = Timestamp::from(self.received_at).micros_since(*time);
-        if age > self.limits.age_us || age < -self.limits.ahead_us {
-            return Err(Reject::new(
-                TIME_OUT_OF_RANGE,
-                format!(
-                    "{sent} is {time} after clock correction; {} days back and {} minutes ahead are allowed",
-                    self.limits.age_us / DAY_US,
-                    self.limits.ahead_us / 60_000_000
-                ),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Corrects a time inside an event that was checked already. A time outside the range of the column is clamped.
-    pub(super) fn inner_time(&self, time: &mut Timestamp) {
-        let received_at = Timestamp::from(self.received_at);
-        let age = received_at.micros_since(time.shifted(self.shift_us()));
-        *time = received_at.shifted(-age.clamp(-30 * DAY_US, 30 * DAY_US));
-    }
-
-    /// Corrects a natural day, and rejects a day that is too old or too far ahead. Because of time zones, the limits are two days wider than
-    /// for times.
-    pub(super) fn day(&self, day: &mut unjank_protocol::Day) -> Result<(), Reject> {
-        let sent = *day;
-        let noon = i64::from(day.as_days())
-            .saturating_mul(DAY_US)
-            .saturating_add(DAY_US / 2);
-        let noon = noon.saturating_add(self.shift_us());
-        *day = unjank_protocol::Day::containing(Timestamp::from_micros(noon));
-        let age = self.received_at.as_micros().saturating_sub(noon);
-        if age > self.limits.age_us.saturating_add(2 * DAY_US) || age < -2 * DAY_US {
-            return Err(Reject::new(
-                TIME_OUT_OF_RANGE,
-                format!("{sent} is too old or ahead (after correction: {day})"),
-            ));
-        }
-        Ok(())
     }
 
     pub(super) fn duration_us(&self, name: &str, value: i64) -> Result<(), Reject> {

@@ -65,6 +65,13 @@ fn shortened(text: &str) -> String {
 }
 
 fn sentence(path: &str, text: &str) -> String {
+    if let Some((item, fault)) = of_item(path, text) {
+        return if fault.starts_with("missing field ") {
+            sentence(&item, fault)
+        } else {
+            format!("`{item}` cannot be read: {fault}")
+        };
+    }
     let member = |name: &str| joined(path, name.trim_matches('`'));
     if let Some(name) = text.strip_prefix("missing field ") {
         return format!("{} is missing", named(&member(name)));
@@ -87,6 +94,13 @@ fn sentence(path: &str, text: &str) -> String {
         }
         None => format!("{field} cannot be read: {text}"),
     }
+}
+
+/// The path and the fault of an item of a list whose items are read after its end, so the path of the error is that of the list.
+fn of_item<'t>(path: &str, text: &'t str) -> Option<(String, &'t str)> {
+    let (index, fault) = text.strip_prefix("item ")?.split_once(": ")?;
+    let index: usize = index.parse().ok()?;
+    Some((format!("{path}[{index}]"), fault))
 }
 
 /// What a field must be, in words of the protocol.
@@ -176,6 +190,12 @@ mod tests {
         assert_fault::<Jank<'_>>(
             &jank(&format!(r#""run_log":[{{"time":"{TIME}"}}]"#)),
             "`run_log[0].message` is missing",
+        );
+        assert_fault::<Jank<'_>>(
+            &jank(&format!(
+                r#""run_log":[{{"time":"{TIME}","message":"a"}},{{"time":"{TIME}","message":[]}}]"#
+            )),
+            "`run_log[1]` cannot be read: invalid type: sequence, expected a string",
         );
         assert_fault::<Jank<'_>>(
             &jank(r#""stack":[{},{"function":"pay","line":1.5}]"#),

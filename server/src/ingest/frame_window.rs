@@ -12,7 +12,7 @@ impl Event for FrameWindow<'_> {
     const SIGNAL: Signal = Signal::FrameWindows;
 
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
-        checks.time(&mut self.start)?;
+        checks.clock.time(&mut self.start)?;
         checks.duration_ms("duration_ms", self.duration_ms)?;
         checks.sample_rate(self.sample_rate)?;
         checks.text(&mut self.page);

@@ -23,7 +23,7 @@ impl Event for Jank<'_> {
     const SIGNAL: Signal = Signal::Janks;
 
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
-        checks.time(&mut self.start)?;
+        checks.clock.time(&mut self.start)?;
         checks.duration_ms("duration_ms", self.duration_ms)?;
         checks.sample_rate(self.sample_rate)?;
         checks.text(&mut self.page);
@@ -36,7 +36,7 @@ impl Event for Jank<'_> {
         }
         checks.latest(&mut self.run_log);
         for line in &mut self.run_log {
-            checks.inner_time(&mut line.time);
+            checks.clock.inner_time(&mut line.time);
             checks.text(&mut line.message);
         }
         Ok(())

@@ -13,7 +13,7 @@ impl Event for Metric<'_> {
 
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
         checks.required("name", &self.name)?;
-        checks.time(&mut self.time)?;
+        checks.clock.time(&mut self.time)?;
         checks.finite("value", self.value)?;
         checks.finite("min", self.min.unwrap_or_default())?;
         checks.finite("max", self.max.unwrap_or_default())?;

@@ -13,7 +13,7 @@ impl Event for PageLoad<'_> {
 
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
         checks.required("page", &self.page)?;
-        checks.time(&mut self.start)?;
+        checks.clock.time(&mut self.start)?;
         checks.duration_ms("total_ms", self.total_ms)?;
         for (name, part) in [
             ("t1_ms", self.t1_ms),

@@ -40,8 +40,9 @@ impl<'b> Body<'b> {
 }
 
 /// Replaces what is not JSON or not text: bytes that are not UTF-8, halves of surrogate pairs and control characters by U+FFFD, tabs, line
-/// feeds and backslashes in texts by their escapes, `NaN` and `Infinity` by `null`, whole numbers with a fraction or an exponent and -0 by
-/// their digits. The result has at most four times as many bytes.
+/// feeds and backslashes in texts by their escapes, `NaN` and `Infinity` by `null` or, in a sample rate or a double of OTLP, by their text,
+/// whole numbers with a
+/// fraction or an exponent and -0 by their digits. The result has at most four times as many bytes.
 fn repaired(json: &[u8]) -> Option<String> {
     let sent = String::from_utf8_lossy(json);
     let text = sent.strip_prefix('\u{feff}').unwrap_or(&sent);
@@ -124,6 +125,19 @@ impl Repair<'_> {
         u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)
     }
 
+    /// Whether the next scalar is the value of a member that also takes the text of a number. A missing sample rate is 1, so `null` would
+    /// count wrong; in OTLP, a double that is not finite is a text.
+    fn is_quoted_number(&self) -> bool {
+        let before = self.text.get(self.copied..self.at).unwrap_or_default();
+        let name = before.trim_end().strip_suffix(':').map(str::trim_end);
+        let is_one = |name: &str| {
+            ["\"sample_rate\"", "\"doubleValue\""]
+                .iter()
+                .any(|one| name.ends_with(one))
+        };
+        name.is_some_and(is_one)
+    }
+
     /// Reads a number or a word.
     fn scalar(&mut self) {
         let rest = self.text.get(self.at..).unwrap_or_default();
@@ -131,6 +145,9 @@ impl Repair<'_> {
         let length = rest.find(is_end).unwrap_or(rest.len());
         let scalar = rest.get(..length).unwrap_or_default();
         match scalar {
+            "NaN" | "Infinity" | "-Infinity" if self.is_quoted_number() => {
+                self.replace(length, &format!("\"{scalar}\""));
+            }
             "NaN" | "Infinity" | "-Infinity" => self.replace(length, "null"),
             _ => match whole(scalar) {
                 Some(digits) => self.replace(length, &digits),
@@ -184,6 +201,10 @@ mod tests {
             (r#"["C:\Users\x\u12"]"#, r#"["C:\\Users\\x\\u12"]"#),
             ("\u{feff}{}", "{}"),
             ("[NaN, -Infinity,Infinity]", "[null, null,null]"),
+            (
+                r#"[{"sample_rate": NaN}, {"doubleValue" :-Infinity}, {"rate":NaN}]"#,
+                r#"[{"sample_rate": "NaN"}, {"doubleValue" :"-Infinity"}, {"rate":null}]"#,
+            ),
             (r#"["NaN", "1.0"]"#, r#"["NaN", "1.0"]"#),
             (
                 "[41250.0, -3.00, 4.125e4, 1E+3]",

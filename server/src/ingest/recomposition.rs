@@ -13,7 +13,7 @@ impl Event for Recomposition<'_> {
 
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
         checks.required("function", &self.function)?;
-        checks.time(&mut self.start)?;
+        checks.clock.time(&mut self.start)?;
         checks.duration_ms("window_ms", self.window_ms)?;
         checks.sample_rate(self.sample_rate)?;
         checks.text(&mut self.function);

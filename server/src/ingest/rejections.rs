@@ -2,7 +2,8 @@
 
 use unjank_protocol::{Receipt, Rejected, RejectedUnlisted, Signal};
 
-use crate::ingest::event_checks::{Reject, TIME_OUT_OF_RANGE};
+use crate::ingest::device_clock::TIME_OUT_OF_RANGE;
+use crate::ingest::event_checks::Reject;
 
 #[derive(Default)]
 pub(super) struct Rejections {

@@ -14,7 +14,7 @@ impl Event for Span<'_> {
 
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
         checks.required("name", &self.name)?;
-        checks.time(&mut self.start)?;
+        checks.clock.time(&mut self.start)?;
         checks.duration_us("duration_us", self.duration_us)?;
         checks.sample_rate(self.sample_rate)?;
         checks.text(&mut self.name);
@@ -26,7 +26,7 @@ impl Event for Span<'_> {
         checks.attributes(&mut self.attributes);
         checks.list(&mut self.events);
         for event in &mut self.events {
-            checks.inner_time(&mut event.time);
+            checks.clock.inner_time(&mut event.time);
             checks.text(&mut event.name);
         }
         Ok(())

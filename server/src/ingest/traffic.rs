@@ -13,7 +13,7 @@ impl Event for Traffic<'_> {
 
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
         checks.required("source", &self.source)?;
-        checks.day(&mut self.day)?;
+        checks.clock.day(&mut self.day)?;
         checks.text(&mut self.source);
         Ok(())
     }

@@ -28,6 +28,12 @@ pub(super) fn cut(text: &mut Text<'_>) {
     text.truncate(TEXT);
 }
 
+/// A sample rate, or `None` if it is missing. What is no number is `NaN`, with which the event is rejected: a rate of 1 would count wrong.
+pub(super) fn sample_rate(text: &str) -> Option<f64> {
+    let is_sent = !text.trim().is_empty();
+    is_sent.then(|| text.trim().parse().unwrap_or(f64::NAN))
+}
+
 /// The attributes of one event.
 #[derive(Debug, Default)]
 pub(super) struct Known<'a> {
@@ -96,7 +102,7 @@ impl<'a> Known<'a> {
             "code.line.number" | "code.lineno" => {
                 self.code.line = value.parse().unwrap_or_default();
             }
-            SAMPLE_RATE => self.sample_rate = value.parse().ok(),
+            SAMPLE_RATE => self.sample_rate = sample_rate(&value),
             "exception.type" => self.exception.kind = value,
             "exception.message" => self.exception.message = value,
             "exception.stacktrace" => self.exception.stack = value,

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use unjank_protocol::{Resource, Text};
 use uuid::Uuid;
 
-use super::attributes::{SAMPLE_RATE, cut};
+use super::attributes::{SAMPLE_RATE, cut, sample_rate};
 use super::message::{Inner, Short, message};
 use super::value::KeyValue;
 
@@ -88,7 +88,7 @@ impl<'a> Sender<'a> {
                 "telemetry.sdk.name" => own.sdk_name = value,
                 "telemetry.sdk.language" => language = value,
                 "telemetry.sdk.version" => own.sdk_version = value,
-                SAMPLE_RATE => sender.sample_rate = value.parse().ok(),
+                SAMPLE_RATE => sender.sample_rate = sample_rate(&value),
                 "telemetry.distro.name" => distribution = Some(value),
                 _ => sender.others.push((key, value)),
             }

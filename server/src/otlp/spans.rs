@@ -178,6 +178,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_sample_rate_that_is_no_number_is_not_a_missing_one() {
+        use crate::otlp::attributes::sample_rate;
+        assert_eq!(sample_rate("0.25"), Some(0.25));
+        assert_eq!(sample_rate(""), None);
+        for text in ["NaN", "1/10", "true"] {
+            assert!(sample_rate(text).is_some_and(f64::is_nan), "{text}");
+        }
+    }
+
+    #[test]
     fn the_trace_state_has_the_sample_rate() {
         let of = |state| sample_rate_of(state).map(|rate| (rate * 1_000.).round() / 1_000.);
         assert_eq!(of("ot=th:c"), Some(0.25));

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Number, Value as Json};
 use unjank_protocol::Text;
 
 use super::Unreadable;
@@ -104,7 +104,7 @@ fn pair_of(message: &[u8], depth: u32) -> Result<(String, Json), Unreadable> {
 
 /// JSON has no number for infinity and `NaN`, so they become text.
 fn float(number: f64) -> Json {
-    serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Json::Number)
+    Number::from_f64(number).map_or_else(|| number.to_string().into(), Json::Number)
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Any<'a> {
@@ -139,9 +139,7 @@ fn unwrapped(value: Json) -> Json {
     };
     match (name.as_str(), value) {
         ("intValue", Json::String(text)) => whole(&text).map_or(Json::String(text), Json::from),
-        ("intValue", Json::Number(number)) => {
-            whole(&number.to_string()).map_or(Json::Number(number), Json::from)
-        }
+        ("intValue", Json::Number(number)) => Json::Number(whole_number(number)),
         ("arrayValue", list) => values(list).map(unwrapped).collect(),
         ("kvlistValue", list) => Json::Object(
             values(list)
@@ -152,7 +150,22 @@ fn unwrapped(value: Json) -> Json {
     }
 }
 
-/// Parses a whole number, also one that a language without whole numbers writes: `7.0`.
+/// A whole number without the fraction that a language without whole numbers writes. Larger floats are not exact, so they stay as they are.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the range is checked, and the fraction is 0"
+)]
+fn whole_number(number: Number) -> Number {
+    const LARGEST: f64 = 9_007_199_254_740_992.0;
+    match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= LARGEST => {
+            (float as i64).into()
+        }
+        _ => number,
+    }
+}
+
+/// Parses the text of a whole number, also one that a language without whole numbers writes: `7.0`.
 fn whole(text: &str) -> Option<i64> {
     let digits = text.trim_end_matches('0').strip_suffix('.');
     digits.unwrap_or(text).parse().ok()
@@ -176,4 +189,43 @@ fn unwrapped_pair(pair: Json) -> Option<(String, Json)> {
     };
     let key = pair.remove("key")?.as_str()?.to_owned();
     Some((key, unwrapped(pair.remove("value").unwrap_or_default())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_keep_all_their_digits() {
+        for (sent, read) in [
+            (
+                r#"{"intValue":18446744073709551615}"#,
+                "18446744073709551615",
+            ),
+            (
+                r#"{"intValue":-9223372036854775808}"#,
+                "-9223372036854775808",
+            ),
+            (
+                r#"{"intValue":"-9223372036854775808"}"#,
+                "-9223372036854775808",
+            ),
+            (r#"{"intValue":9007199254740993}"#, "9007199254740993"),
+            (r#"{"intValue":7.0}"#, "7"),
+            (r#"{"intValue":"7.0"}"#, "7"),
+            (r#"{"intValue":-0.0}"#, "0"),
+            (r#"{"intValue":1e3}"#, "1000"),
+            (r#"{"intValue":1e300}"#, "1e+300"),
+            (r#"{"intValue":7.5}"#, "7.5"),
+            (r#"{"doubleValue":7.0}"#, "7.0"),
+            (r#"{"doubleValue":-0.0}"#, "-0.0"),
+            (
+                r#"{"arrayValue":{"values":[{"intValue":18446744073709551615},{"intValue":7.0}]}}"#,
+                "[18446744073709551615,7]",
+            ),
+        ] {
+            let Any(text) = serde_json::from_str(sent).unwrap();
+            assert_eq!(text.as_str(), read, "{sent}");
+        }
+    }
 }

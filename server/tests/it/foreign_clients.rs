@@ -177,6 +177,17 @@ async fn numbers_names_and_empty_texts_of_other_languages_are_read() {
         ),
         (&json!(1), Some(0))
     );
+    // Nor is it a sample rate. A missing one is 1.
+    let mut metrics = batch();
+    let metric =
+        json!({"name": "load", "time": "2026-11-20T11:59:00Z", "value": 0.5, "sample_rate": 0.25});
+    metrics["metrics"] = json!([metric, metric]);
+    let body = metrics.to_string().replacen("0.25", "NaN", 1);
+    let receipt = accepted(&asked.server, body).await;
+    assert_eq!(
+        (&receipt["accepted"], &receipt["rejected"][0]["code"]),
+        (&json!(1), &json!("sample_rate_out_of_range"))
+    );
 }
 
 /// A batch with empty lists as maps, empty maps as lists, `null` rates, and numbers in the texts of its resource.

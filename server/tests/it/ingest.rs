@@ -115,6 +115,8 @@ async fn a_bad_event_is_rejected_without_the_rest_of_its_batch() {
         bad("name", json!("")),
         7,
         span(),
+        bad("sample_rate", json!("NaN")),
+        bad("sample_rate", json!("often")),
     ]);
     let time = "2026-11-20T11:59:59Z";
     mixed["metrics"] = json!([
@@ -123,7 +125,7 @@ async fn a_bad_event_is_rejected_without_the_rest_of_its_batch() {
         {"name": "fps", "time": time, "value": 2, "min": 3, "max": 1},
     ]);
     let answer = server.send(&mixed).await;
-    assert_eq!(answer.outcome(), (202, "accepted 3 rejected 10".to_owned()));
+    assert_eq!(answer.outcome(), (202, "accepted 3 rejected 12".to_owned()));
     let rejected: Vec<_> = answer.body["rejected"]
         .as_array()
         .unwrap()
@@ -139,6 +141,8 @@ async fn a_bad_event_is_rejected_without_the_rest_of_its_batch() {
     spans 6 sample_rate_out_of_range
     spans 7 name_missing
     spans 8 invalid_event
+    spans 10 sample_rate_out_of_range
+    spans 11 invalid_event
     metrics 0 invalid_event
     metrics 2 value_out_of_range
     ");
@@ -153,6 +157,7 @@ async fn a_bad_event_is_rejected_without_the_rest_of_its_batch() {
     `duration_us` must be a whole number, is the text "long"
     `trace_id` must be 32 hex digits, not all zero, is the text "zz"
     it must be an object, is the number `7`
+    `sample_rate` cannot be read: `often` is not a number
     `value` must be a number, is the text "NaN"
     "#);
     assert_eq!(server.stored("SELECT count() FROM spans").await, "2");
@@ -166,9 +171,9 @@ async fn a_bad_event_is_rejected_without_the_rest_of_its_batch() {
     metrics	rejected	value_out_of_range	1
     metrics	stored		1
     spans	rejected	duration_out_of_range	1
-    spans	rejected	invalid_event	3
+    spans	rejected	invalid_event	4
     spans	rejected	name_missing	1
-    spans	rejected	sample_rate_out_of_range	1
+    spans	rejected	sample_rate_out_of_range	2
     spans	rejected	time_out_of_range	2
     spans	stored		2
     ");

@@ -15,8 +15,9 @@ use serde_json::{Map, Value};
 use unjank_foundation::shares::Memory;
 use unjank_protocol::whole_number;
 use unjank_remote_config::{Attributes, Reason, Resolved, canonical_id, etag};
-use utoipa::ToSchema;
-use utoipa::openapi::{RefOr, Schema};
+use utoipa::openapi::schema::SchemaType;
+use utoipa::openapi::{RefOr, Schema, Type};
+use utoipa::{Number, ToSchema};
 use uuid::Uuid;
 
 use super::device::Device;
@@ -55,9 +56,20 @@ impl utoipa::PartialSchema for Context {
         let RefOr::T(Schema::Object(mut context)) = Attributes::schema() else {
             return Attributes::schema();
         };
-        let doc = "The attributes of a device. Other members are ignored, because they belong to other flags.";
+        let doc = "The attributes of a device. A whole number is read as its text, and the text of one as `build`. \
+                   Other members are ignored, because they belong to other flags.";
         context.description = Some(doc.to_owned());
-        if let Some(RefOr::T(Schema::Object(mut key))) = context.properties.remove("install_id") {
+        let install_id = context.properties.remove("install_id");
+        // `Context::of` and `Attributes` read both.
+        for property in context.properties.values_mut() {
+            if let RefOr::T(Schema::Object(property)) = property {
+                let types = [Type::String, Type::Integer, Type::Null];
+                property.schema_type = SchemaType::from_iter(types);
+                property.minimum = Some(Number::Int(0));
+                property.format = None;
+            }
+        }
+        if let Some(RefOr::T(Schema::Object(mut key))) = install_id {
             key.description = Some("The install id.".to_owned());
             let key = RefOr::T(Schema::Object(key));
             context.properties.insert("targetingKey".to_owned(), key);

@@ -13,6 +13,10 @@ use regex::{Captures, Regex};
 
 use self::patterns::{CARD, EMAIL, PHONE, QUERY, SECRET, SECRET_NAME, SECRET_PARTS, URL_USER};
 
+/// Names that follow one another without a secret, each in the value of the one before. Further ones are replaced as a secret: the value of
+/// each is searched to its end, so a long chain of names would take a time that grows with its square.
+const MOST_NAMES: usize = 8;
+
 /// The kind of removed data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -73,6 +77,8 @@ impl Found {
 struct Hit<'t> {
     captures: Captures<'t>,
     text: &'t str,
+    /// How many matches before it were only names and reach into one another and into this one: `bypass:bypass:…`.
+    names: usize,
 }
 
 impl<'t> Hit<'t> {
@@ -91,9 +97,10 @@ impl<'t> Hit<'t> {
         self.text.get(end..).unwrap_or_default()
     }
 
-    /// Where the value of a match of [`SECRET`] starts. A value that is only a name may have a secret in it: `compass: token=…`.
-    fn value(&self) -> Option<usize> {
-        let mut values = ["credential", "bare", "value"].into_iter();
+    /// Where the search goes on if the match is only a name. Its value may have a secret in it: `compass: token=…`. So may the groups of
+    /// digits after the first one.
+    fn resume(&self) -> Option<usize> {
+        let mut values = ["credential", "bare", "value", "rest"].into_iter();
         let value = values.find_map(|group| self.captures.name(group));
         value.map(|value| value.start())
     }
@@ -163,8 +170,13 @@ fn without_secret(hit: &Hit<'_>) -> Option<String> {
     };
     let kept = all.as_str().get(..secret.start() - all.start())?;
     let secret = secret.as_str();
-    let separator = kept.trim_end().chars().next_back().unwrap_or_default();
-    let is_name = match group {
+    let is_name = hit.names < MOST_NAMES && is_only_name(hit, group, kept, secret);
+    (!is_name && secret != "[secret]").then(|| format!("{kept}[secret]"))
+}
+
+/// Whether what looks like a secret is a word, a type or a label of code. `kept` is the match up to it.
+fn is_only_name(hit: &Hit<'_>, group: &str, kept: &str, secret: &str) -> bool {
+    match group {
         "credential" => {
             let scheme = hit.captures.name("scheme").map_or("", |one| one.as_str());
             types::is_word(scheme, secret)
@@ -174,10 +186,12 @@ fn without_secret(hit: &Hit<'_>) -> Option<String> {
         "value" if kept == "token: " && hit.before().ends_with("nexpected ") => {
             types::is_kind(secret)
         }
-        "bare" | "value" => types::is_type(hit.before(), separator, secret),
+        "bare" | "value" => {
+            let separator = kept.trim_end().chars().next_back().unwrap_or_default();
+            types::is_type(hit.before(), separator, secret)
+        }
         _ => false,
-    };
-    (!is_name && secret != "[secret]").then(|| format!("{kept}[secret]"))
+    }
 }
 
 /// Whether the value of an attribute with this name is a secret.
@@ -186,15 +200,28 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
 }
 
 /// Replaces each match that has a replacement. Returns `None` if no match has one.
+///
+/// The search goes on inside a match that is only a name. [`MOST_NAMES`] bounds how often a part of a text is searched.
 fn replaced(regex: &Regex, text: &str, with: fn(&Hit<'_>) -> Option<String>) -> Option<String> {
     let mut out = String::new();
     let (mut end, mut at) = (0, 0);
+    let (mut names, mut names_end) = (0, 0);
     while let Some(captures) = regex.captures_at(text, at) {
-        let hit = Hit { captures, text };
-        let all = hit.captures.get(0)?;
+        let all = captures.get(0)?;
+        names = if all.start() < names_end {
+            names + 1
+        } else {
+            0
+        };
+        let hit = Hit {
+            captures,
+            text,
+            names,
+        };
         at = all.end();
         let Some(instead) = with(&hit) else {
-            at = hit.value().unwrap_or(at);
+            names_end = names_end.max(all.end());
+            at = hit.resume().unwrap_or(at);
             continue;
         };
         out.push_str(text.get(end..all.start()).unwrap_or_default());
@@ -355,6 +382,28 @@ mod tests {
     }
 
     #[test]
+    fn a_chain_of_names_is_searched_at_most_eight_times() {
+        for (before, name, after, kept) in [
+            ("", "bypass:", "", "bypass:"),
+            ("login(", "password:", ")", "password:"),
+            ("login(", "token:List<", ")", "token:"),
+            ("", "compass: ", "north", "compass: "),
+        ] {
+            for names in [MOST_NAMES + 2, 100] {
+                let text = format!("{before}{}{after}", name.repeat(names));
+                let (stored, _) = scrubbed(&text).unwrap();
+                let skipped = name.repeat(MOST_NAMES);
+                let expected = format!("{before}{skipped}{kept}[secret]");
+                assert!(stored.starts_with(&expected), "{name}: {stored}");
+            }
+        }
+        // Names that do not reach into one another are as many as the text has.
+        let labels = "login(password:completion:) ".repeat(50);
+        assert_eq!(scrubbed(&labels), None);
+        assert_eq!(scrubbed(&"token=null ".repeat(50)), None);
+    }
+
+    #[test]
     fn secrets_are_recognized_by_the_names_of_attributes() {
         for name in [
             "password",
@@ -379,6 +428,12 @@ mod tests {
             "x-auth-token",
             "refreshToken",
             "password_confirmation",
+            "passwordConfirm",
+            "password2",
+            "new_password1",
+            "oauth_token",
+            "oauthToken",
+            "user.oauth2_token",
         ] {
             assert!(is_secret_name(name), "{name}");
         }

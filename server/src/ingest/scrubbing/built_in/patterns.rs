@@ -19,8 +19,9 @@ pub(super) static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 /// 13 to 19 digits in groups, of which the first has at least four. The check digit and what is around it then decide whether it is a card number.
+/// If not, one may begin in the next group: `order 4000 4111 1111 1111 1111`.
 pub(super) static CARD: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"\b[3-6][0-9]{3}(?:[ \x{a0}\x{202f}-]?[0-9]){9,15}\b"));
+    LazyLock::new(|| regex(r"\b[3-6][0-9]{3}(?P<rest>(?:[ \x{a0}\x{202f}-]?[0-9]){9,15})\b"));
 /// International numbers with `+`, and North American numbers in their usual groups.
 pub(super) static PHONE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
@@ -31,21 +32,22 @@ pub(super) static PHONE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 /// Tokens in known formats, `Authorization` headers, arguments such as `--password …`, and assignments such as `password=…` and
-/// `"password":"…"`. What precedes one of [`SECRET_PARTS`] stays.
+/// `"password":"…"`. What precedes one of [`SECRET_PARTS`] stays. Word boundaries are those of ASCII: with others, `regex` takes its slow engine for
+/// texts that are not ASCII.
 pub(super) static SECRET: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r#"(?x)
           eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*
-        | \b(?: uj[irkst]_ | gh[pousr]_ | github_pat_ | glpat- | sk_live_ | sk_test_ | rk_live_ | xox[abeoprs]- )[A-Za-z0-9_-]{16,}
-        | \bAKIA[0-9A-Z]{16}\b | \bAIza[0-9A-Za-z_-]{35} | \bnpm_[A-Za-z0-9]{36}\b | \bya29\.[A-Za-z0-9_-]{20,}
-        | \b(?P<scheme> (?i: bearer | basic ) )\x20+ (?P<credential> [A-Za-z0-9._~+/-]{8,}=*)
-        | \b(?i: (?:set-)?cookie )\x20?[=:][^\S\n]* (?P<cookies> \S[^\n]{2,})
-        | \b(?i: authorization )\x20?[=:]\x20? (?P<header>
+        | (?-u:\b)(?: uj[irkst]_ | gh[pousr]_ | github_pat_ | glpat- | sk_live_ | sk_test_ | rk_live_ | xox[abeoprs]- )[A-Za-z0-9_-]{16,}
+        | (?-u:\b)AKIA[0-9A-Z]{16}(?-u:\b) | (?-u:\b)AIza[0-9A-Za-z_-]{35} | (?-u:\b)npm_[A-Za-z0-9]{36}(?-u:\b) | (?-u:\b)ya29\.[A-Za-z0-9_-]{20,}
+        | (?-u:\b)(?P<scheme> (?i: bearer | basic ) )\x20+ (?P<credential> [A-Za-z0-9._~+/-]{8,}=*)
+        | (?-u:\b)(?i: (?:set-)?cookie )\x20?[=:][^\S\n]* (?P<cookies> \S[^\n]{2,})
+        | (?-u:\b)(?i: authorization )\x20?[=:]\x20? (?P<header>
             (?i: digest | aws4-[a-z0-9-]+ | oauth | hawk | signature | negotiate | ntlm | shared[a-z]+ ) \x20+ [^\n]{4,} )
         | --(?i: (?:[a-z]+-)* (?: pass(?:word|wd|phrase|code)? | secret | token | (?:api|secret|private)-?key ) )\x20+
             (?P<argument> [^\s\[<$=:-][^\s]{3,} )
-        | \b(?i: [a-z_-]*pass(?:word|wd|phrase|code)? | pwd | [a-z_-]*secret (?: [_-]? (?:access[_-]?)? key )?
-            | [a-z_-]*token | [a-z_-]*jwt | [a-z_-]* (?:api|private|signing)[_-]?key | [a-z_-]*sess(?:ion)?[_-]?id | aspsessionid[a-z]*
+        | (?-u:\b)(?i: [a-z0-9_-]*pass(?: (?:word|wd|phrase|code) [0-9]? )? | pwd | [a-z0-9_-]*secret (?: [_-]? (?:access[_-]?)? key )?
+            | [a-z0-9_-]*token | [a-z0-9_-]*jwt | [a-z0-9_-]* (?:api|private|signing)[_-]?key | [a-z0-9_-]*sess(?:ion)?[_-]?id | aspsessionid[a-z]*
             | connect\.sid | authorization | (?:set-)?cookie )
           (?: (?: \\*["'] )? \x20?(?: => | [=:] )\x20? [bu]?
               (?: "(?P<double> (?: [^"\\] | \\. ){4,} ) | '(?P<single> (?: [^'\\] | \\. ){4,} ) | \\+["'](?P<escaped> [^"'\\]{4,} ) )
@@ -71,12 +73,12 @@ pub(super) const SECRET_PARTS: [&str; 9] = [
 pub(super) static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?x) (?:
-            (?:^|[_.\x20-]) (?i: pass(?:word|wd|phrase|code) (?:[_.-]?confirmation)? | pwd | secret
+            (?:^|[_.\x20-]) (?i: pass(?:word|wd|phrase|code) (?:[_.-]?(?:confirm(?:ation)?|[0-9]))? | pwd | secret
                 | (?:secret|api|private|signing)[_.-]?key | secret[_.-]?access[_.-]?key | jwt
-                | (?:access|auth|id|refresh|session|csrf|xsrf|api|bearer|security|device|push|fcm|reset|user)[_.-]?token
+                | (?:access|o?auth2?|id|refresh|session|csrf|xsrf|api|bearer|security|device|push|fcm|reset|user)[_.-]?token
                 | authorization | (?:set[_-])?cookie | credit[_.-]?card | card[_.-]?number | cvv | ssn | iban )
-            | [a-z0-9] (?: Pass(?:word|wd|phrase|code) (?:Confirmation)? | Pwd | Secret | (?:Secret|Api|API|Private|Signing)Key
-                | SecretAccessKey | Jwt | JWT | (?:Access|Auth|Id|ID|Refresh|Session|Csrf|Xsrf|Api|API|Bearer|Security|Device
+            | [a-z0-9] (?: Pass(?:word|wd|phrase|code) (?:Confirm(?:ation)?|[0-9])? | Pwd | Secret | (?:Secret|Api|API|Private|Signing)Key
+                | SecretAccessKey | Jwt | JWT | (?:Access|O?[Aa]uth2?|Id|ID|Refresh|Session|Csrf|Xsrf|Api|API|Bearer|Security|Device
                     |Push|Fcm|Reset|User)Token
                 | CreditCard | CardNumber | Cvv | CVV | Iban | IBAN )
             | (?:^|\.) (?i: token | bearer )

@@ -1,5 +1,6 @@
 //! Words, types and labels of code that look like secrets: what follows `Basic`, `password:` or `token=`.
 
+use std::cell::LazyCell;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -44,26 +45,45 @@ pub(super) fn is_type(before: &str, separator: char, text: &str) -> bool {
         regex(
             r"(?x) ^ [(&*]* (?: [A-Za-z]+ (?: \. | :: ) )*
               (?: String | str | Str | Char (?:Sequence|Array)? | ByteArray | Data | Int (?:eger|[0-9]+)? | UInt[0-9]* | Long | Bool (?:ean)?
-                | Any | Object | Unit | Void | NSString | string | number | boolean | [A-Z][A-Za-z]* < [A-Za-z0-9.,?:]+ >
+                | Any | Object | Unit | Void | NSString | string | number | boolean
                 | [iu] (?: 8 | 16 | 32 | 64 | 128 | size ) | f32 | f64 | u?int (?:8|16|32|64)? (?:_t)? | size_t | c_char
                 | char | bytes? | bool | float | double | long | short | void | object | dynamic )
               [?!*)>\]}]* $",
         )
     });
-    /// Types of parameters. A person's secret is rarely several words with capitals in parentheses.
-    static PARAMETER: LazyLock<Regex> = LazyLock::new(|| {
+    /// Types with types in angle brackets. The end is missing if the text has a blank or a comma in them: `Map<String, Cart>`.
+    static GENERIC: LazyLock<Regex> = LazyLock::new(|| {
         regex(
-            r"(?x) ^ [(&*@]* (?:
-                (?: [a-z_][A-Za-z0-9_]* (?: \. | :: ) )* (?: [A-Z]+[a-z]+ (?:[A-Z]+[a-z]*)+ | [A-Z]{2,}[a-z]+ | [A-Z] [A-Za-z0-9]* < .* )
-              | (?: [a-z_][a-z0-9_]* (?: \. | :: ) )+ [A-Z][A-Za-z]+
-              | Token | Secret | Password | Cookie | Binder | Uuid | UUID | Guid | Self | Bytes | Buffer
-            ) [?!*)>\]}]* $",
+            r"(?x) ^ [(&*]* (?: [A-Za-z]+ (?: \. | :: ) )*
+              (?: (?:Mutable|Array|Linked|Read[Oo]nly|I)? (?:List|Collection|Iterable|Sequence)
+                | (?:Mutable|Hash|Linked|BTree|Tree)? (?:Map|Set) | Dictionary | Record | IEnumerable | Array | Slice | Vec | VecDeque
+                | Option | Optional | Nullable | Either | Result | Maybe | Single | Box | Rc | Arc | Cow | Ref | RefCell | Mutex | RwLock | Lazy
+                | Promise | Future | Task | Deferred | CompletableFuture | Flow | StateFlow | LiveData | State | MutableState | Stream
+                | Observable | Mono | Flux | Publisher | Supplier | Provider | Consumer | Function | Func | Action | Callback | Continuation
+                | Pair | Class | KClass | Type | Span | ReadOnlySpan | Memory | ReadOnlyMemory | Secret | SecretBox | Zeroizing | Partial )
+              < [A-Za-z0-9_.,:?!&*<>()\[\]{}'-]* $",
         )
     });
-    let is_parameter = || separator == ':' && is_in(before, b'(', b')');
-    // `string|null`
+    /// Names of types that are secrets elsewhere, so they are types only as parameters. Types that are not in this list are scrubbed: they
+    /// look like a person's secret, such as `CorrectHorse`.
+    static PARAMETER: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r"(?x) ^ [(&*@]* (?: [a-z_][A-Za-z0-9_]* (?: \. | :: ) )*
+              (?: (?:Cancellation|Cancel|Access|Auth|Refresh|Id|JsonWeb|JsonWebSecurity|Security|Device)? Token
+                | (?:Secure|Secret|Protected|Static)String | (?:Secret|Private|Public|Api|Signing|Symmetric|Crypto|JsonWeb)Key | SecKey
+                | Secret | Password | Passphrase | Credentials? | Cookie | Jwt | JWT | I?Binder | Uuid | UUID | Guid | GUID | NSUUID
+                | Self | Bytes | BytesMut | (?:Byte|String|Char)?Buffer | Uint8Array | ArrayBuffer | NSData | IntPtr | OsString | OsStr
+                | CStr | CString | PathBuf | Path | Url | URL | Uri | URI | URLSearchParams | InputStream | JsonNode | JsonValue | JSONObject )
+              [?!*)>\]}]* $",
+        )
+    });
+    // Looks once, also for a chain of types: `string|null`.
+    let is_parameter = LazyCell::new(|| separator == ':' && is_in(before, b'(', b')'));
     text.split('|').all(|one| {
-        LITERAL.is_match(one) || TYPE.is_match(one) || (PARAMETER.is_match(one) && is_parameter())
+        LITERAL.is_match(one)
+            || TYPE.is_match(one)
+            || GENERIC.is_match(one)
+            || (PARAMETER.is_match(one) && *is_parameter)
     })
 }
 
@@ -84,7 +104,7 @@ pub(super) fn is_label(before: &str, text: &str) -> bool {
 pub(super) fn is_other_pass(name: &str) -> bool {
     static OTHER: LazyLock<Regex> = LazyLock::new(|| {
         regex(
-            r"^(?i:(?:[a-z_-]*[_-])?(?:by|com|encom|over|sur|tres|under)|[a-z_-]*(?:compute|render|shader))(?i:pass)\b",
+            r"^(?i:(?:[a-z0-9_-]*[_-])?(?:by|com|encom|over|sur|tres|under)|[a-z0-9_-]*(?:compute|render|shader))(?i:pass)\b",
         )
     });
     OTHER.is_match(name)
