@@ -10,7 +10,6 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use unjank_database::{ControlError, Storage};
-use unjank_foundation::clock::UnixTime;
 
 use crate::access::Lease;
 use crate::app::App;
@@ -20,6 +19,8 @@ use crate::symbols::{SweepError, delete_unused_files};
 const LEASE: Duration = Duration::from_secs(120);
 /// Pause while ClickHouse is not reachable yet or another server holds the lease.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
+/// Pause while ClickHouse deletes rows, and between later failures.
+const WAITING_DELAY: Duration = Duration::from_secs(60);
 /// Number of consecutive failures after which a warning is logged.
 const FAILURES_BEFORE_WARNING: u32 = 12;
 const DAY: i64 = 86_400;
@@ -35,6 +36,14 @@ pub struct Sweeper {
     unused_files: Option<Duration>,
     every: Duration,
     lease: Lease,
+}
+
+/// The outcome of a step.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Swept {
+    Done,
+    /// The step has to be repeated soon, because rows are still being deleted or a setting has just changed.
+    Waiting,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +85,7 @@ impl Sweeper {
             let round = async { swept = Some(self.sweep().await) };
             self.lease.during(round).await;
             match &swept {
-                Some(Ok(())) => failures = 0,
+                Some(Ok(_)) => failures = 0,
                 Some(Err(_)) => failures += 1,
                 None => {}
             }
@@ -84,24 +93,34 @@ impl Sweeper {
             if let Some(Err(error)) = &swept
                 && failures == FAILURES_BEFORE_WARNING
             {
-                tracing::warn!(%error, "cannot delete expired rows; retrying");
+                tracing::warn!(%error, "a step of the retention sweep fails; retrying");
             }
-            let is_done = matches!(swept, Some(Ok(())));
-            sleep(if is_done {
-                self.every
-            } else {
-                self.every.min(RETRY_DELAY)
-            })
-            .await;
+            let delay = match swept {
+                Some(Ok(Swept::Done)) => self.every,
+                Some(Ok(Swept::Waiting)) => WAITING_DELAY,
+                Some(Err(_)) if failures >= FAILURES_BEFORE_WARNING => WAITING_DELAY,
+                Some(Err(_)) | None => RETRY_DELAY,
+            };
+            sleep(delay.min(self.every)).await;
         }
     }
 
-    async fn sweep(&self) -> Result<(), NotYet> {
+    /// Runs every step, also if another one fails. Rows above a quota are deleted before expired rows, because a deletion of expired rows
+    /// can take hours, and the quotas of its projects wait for it.
+    async fn sweep(&self) -> Result<Swept, NotYet> {
+        together([
+            self.set_retention().await,
+            self.enforce_quotas().await,
+            self.delete_expired_rows().await,
+            self.delete_unused_files().await,
+        ])
+    }
+
+    async fn set_retention(&self) -> Result<Swept, NotYet> {
         let app = &self.app;
         let projects = app.control.storage_of_all().await?;
         let longest = keeping(self.default, &projects).longest();
-        let now = app.clock.now();
-        let changed = app.clickhouse.keep(longest, now).await?;
+        let changed = app.clickhouse.keep(longest, app.clock.now()).await?;
         if !changed.is_empty() {
             tracing::info!(
                 tables = changed.join(" "),
@@ -111,47 +130,61 @@ impl Sweeper {
                 "changed the retention of tables (0 days: forever)"
             );
         }
-        self.delete_unused_files().await?;
-        // Rows that are still being deleted count as usage.
-        if app.clickhouse.is_deleting_rows().await? {
-            return Ok(());
+        Ok(Swept::Done)
+    }
+
+    async fn enforce_quotas(&self) -> Result<Swept, NotYet> {
+        let mut steps = Vec::new();
+        for project in self.app.control.storage_of_all().await? {
+            steps.push(self.enforce_quota(&project).await);
         }
-        for project in &projects {
-            let is_over = match project.disk_bytes {
-                Some(most) => self.make_room(project, most, now).await?,
-                None => false,
-            };
-            let control = &app.control;
-            if control.set_over_disk_quota(project, is_over).await? {
-                let project = &project.project;
-                tracing::warn!(
-                    project,
-                    is_over,
-                    "a project went over or back under its disk quota"
-                );
-            }
+        together(steps)
+    }
+
+    async fn enforce_quota(&self, project: &Storage) -> Result<Swept, NotYet> {
+        let is_over = match project.disk_bytes {
+            Some(most) => self.make_room(project, most).await?,
+            None => Some(false),
+        };
+        let Some(is_over) = is_over else {
+            return Ok(Swept::Waiting);
+        };
+        if self
+            .app
+            .control
+            .set_over_disk_quota(project, is_over)
+            .await?
+        {
+            let project = &project.project;
+            tracing::warn!(
+                project,
+                is_over,
+                "a project went over or back under its disk quota"
+            );
         }
-        if app.clickhouse.is_deleting_rows().await? {
-            return Ok(());
+        Ok(Swept::Done)
+    }
+
+    async fn delete_expired_rows(&self) -> Result<Swept, NotYet> {
+        let app = &self.app;
+        if app.clickhouse.is_deleting_rows(None).await? {
+            return Ok(Swept::Waiting);
         }
-        // The settings may have changed meanwhile.
         let keeping = keeping(self.default, &app.control.storage_of_all().await?);
-        let tables = app
-            .clickhouse
-            .drop_old_rows(&keeping, now.as_secs())
-            .await?;
+        let now = app.clock.now().as_secs();
+        let tables = app.clickhouse.drop_old_rows(&keeping, now).await?;
         if !tables.is_empty() {
             tracing::info!(
                 ?tables,
                 "deleting expired rows of projects with a shorter retention"
             );
         }
-        Ok(())
+        Ok(Swept::Done)
     }
 
-    async fn delete_unused_files(&self) -> Result<(), NotYet> {
+    async fn delete_unused_files(&self) -> Result<Swept, NotYet> {
         let Some(keep) = self.unused_files else {
-            return Ok(());
+            return Ok(Swept::Done);
         };
         let app = &self.app;
         let lookups = app.symbols.lookups();
@@ -163,25 +196,31 @@ impl Sweeper {
                 "deleted symbol files that no stored stack needs"
             );
         }
-        Ok(())
+        Ok(Swept::Done)
     }
 
-    /// Deletes a project's oldest events until its rows fit into the quota. Returns true if they do not fit even then.
-    async fn make_room(&self, project: &Storage, most: u64, now: UnixTime) -> Result<bool, NotYet> {
+    /// Deletes a project's oldest events until its rows fit into the quota. Returns whether they do not fit even then, or `None` while
+    /// that is unknown.
+    async fn make_room(&self, project: &Storage, most: u64) -> Result<Option<bool>, NotYet> {
         let (clickhouse, name) = (&self.app.clickhouse, &*project.project);
+        let now = self.app.clock.now();
+        // Rows that are still being deleted count as usage.
+        if clickhouse.is_deleting_rows(Some(name)).await? {
+            return Ok(None);
+        }
         let tables = clickhouse.usage(name, now).await?;
         let used = tables.iter().map(|table| table.bytes).sum::<u64>();
         if used <= most {
             // Rejected projects are accepted again once a tenth of the quota is free.
-            return Ok(project.is_over_quota && used > most / 10 * 9);
+            return Ok(Some(project.is_over_quota && used > most / 10 * 9));
         }
         let days = clickhouse.usage_by_day(name, now).await?;
         let today = now.as_secs() - now.as_secs().rem_euclid(DAY);
         let (before, left) = first_day_to_keep(used, most, &days, today - SAFE_DAYS * DAY);
         // What another server deletes is counted in `used`, but perhaps no longer in `days`.
         let is_outdated = self.app.control.storage(name).await? != *project;
-        if is_outdated || clickhouse.is_deleting_rows().await? {
-            return Ok(project.is_over_quota);
+        if is_outdated || clickhouse.is_deleting_rows(Some(name)).await? {
+            return Ok(None);
         }
         if let Some(before) = before {
             tracing::warn!(
@@ -192,8 +231,26 @@ impl Sweeper {
             );
             clickhouse.drop_events(name, before).await?;
         }
-        Ok(left > most)
+        Ok(Some(left > most))
     }
+}
+
+/// Returns the first error of steps that do not depend on each other, and logs the others.
+fn together(steps: impl IntoIterator<Item = Result<Swept, NotYet>>) -> Result<Swept, NotYet> {
+    let mut all = Ok(Swept::Done);
+    for step in steps {
+        all = match (all, step) {
+            (Ok(all), Ok(step)) => Ok(all.max(step)),
+            (Ok(_), Err(error)) => Err(error),
+            (Err(first), step) => {
+                if let Err(error) = step {
+                    tracing::debug!(%error, "another step of the retention sweep fails");
+                }
+                Err(first)
+            }
+        };
+    }
+    all
 }
 
 /// Returns the effective retention of all projects.

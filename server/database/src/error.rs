@@ -1,6 +1,8 @@
 //! Errors of the control database. They never contain values, which may be secrets.
 
 use sqlx::error::{DatabaseError, ErrorKind};
+use sqlx::migrate::MigrateError;
+use sqlx::sqlite::SqliteError;
 
 /// Why an operation failed. If an operation returns an error, it has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +25,13 @@ pub enum ControlError {
         "you cannot grant access that outlives your token; set an earlier expiry, or use a token that does not expire"
     )]
     OutlivesActor,
-    /// The database is unreachable, busy or broken.
+    /// SQLite reads something else than a database, or a database with broken parts.
+    #[error(
+        "the control database is damaged ({0}): stop the server, delete the files that end with -wal and -shm next to the database, and copy \
+         the database from the last backup (docs/data-folder.md, Damaged or lost files)"
+    )]
+    Damaged(String),
+    /// The database is unreachable or busy, or has an error.
     #[error("the control database is not available: {0}")]
     Unavailable(String),
 }
@@ -39,13 +47,31 @@ impl From<sqlx::Error> for ControlError {
     }
 }
 
-impl From<sqlx::migrate::MigrateError> for ControlError {
-    fn from(error: sqlx::migrate::MigrateError) -> Self {
-        Self::Unavailable(format!("cannot apply its migrations: {error}"))
+impl From<MigrateError> for ControlError {
+    fn from(error: MigrateError) -> Self {
+        let text = format!("cannot apply its migrations: {error}");
+        match error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
+                match Self::from(error) {
+                    damaged @ Self::Damaged(_) => damaged,
+                    _ => Self::Unavailable(text),
+                }
+            }
+            _ => Self::Unavailable(text),
+        }
     }
 }
 
-fn refused(error: &dyn DatabaseError) -> ControlError {
+/// SQLite's codes `SQLITE_CORRUPT` and `SQLITE_NOTADB`. Only the last byte of an extended code is the kind of the error.
+const DAMAGED: [u32; 2] = [11, 26];
+
+fn is_damage(error: &(dyn DatabaseError + 'static)) -> bool {
+    let code = error.try_downcast_ref::<SqliteError>();
+    let code = code.and_then(|error| error.code()?.parse::<u32>().ok());
+    code.is_some_and(|code| DAMAGED.contains(&(code & 0xff)))
+}
+
+fn refused(error: &(dyn DatabaseError + 'static)) -> ControlError {
     match error.kind() {
         ErrorKind::UniqueViolation => ControlError::AlreadyExists,
         ErrorKind::ForeignKeyViolation => ControlError::NotFound,
@@ -59,6 +85,7 @@ fn refused(error: &dyn DatabaseError) -> ControlError {
         {
             ControlError::Invalid("the database cannot store this value".to_owned())
         }
+        _ if is_damage(error) => ControlError::Damaged(error.message().to_owned()),
         _ => ControlError::Unavailable(error.message().to_owned()),
     }
 }

@@ -25,6 +25,8 @@ pub struct SymbolFile {
     pub uploaded_at: UnixTime,
     pub uploaded_by: String,
     pub last_used_at: Option<UnixTime>,
+    /// When the file was last uploaded again, or a sweep found that stored stacks need it.
+    pub needed_at: Option<UnixTime>,
     /// The first builds of the file.
     pub builds: Vec<Build>,
     /// The number of all builds of the file.
@@ -74,7 +76,7 @@ pub struct NewSymbolFile {
 // their id, so every bundle has ids of earlier bundles.
 macro_rules! columns {
     () => {
-        "id, checksum, content, name, bytes, uploaded_at, uploaded_by, last_used_at,
+        "id, checksum, content, name, bytes, uploaded_at, uploaded_by, last_used_at, needed_at,
          (SELECT COUNT(*) FROM symbol_builds b WHERE b.file = symbol_files.id AND b.is_main) AS builds_total,
          (SELECT COUNT(DISTINCT o.file)
           FROM symbol_builds b
@@ -130,8 +132,6 @@ const USAGE: &str = "
 const TOUCH: &str = "
     UPDATE symbol_files SET last_used_at = $3
     WHERE project = $1 AND id = $2 AND COALESCE(last_used_at, 0) < $3";
-const UPLOADED: &str = "
-    UPDATE symbol_files SET uploaded_at = $3, uploaded_by = $4 WHERE project = $1 AND id = $2";
 const NEEDED: &str = "UPDATE symbol_files SET needed_at = $3 WHERE project = $1 AND id = $2";
 const IDS_OF: &str = "
     SELECT DISTINCT symbol_id FROM symbol_builds WHERE project = $1 AND file = $2 ORDER BY 1 LIMIT $3";
@@ -150,6 +150,7 @@ impl SymbolFile {
             uploaded_at: row.get("uploaded_at")?,
             uploaded_by: row.get("uploaded_by")?,
             last_used_at: row.get("last_used_at")?,
+            needed_at: row.get("needed_at")?,
             builds: Vec::new(),
             builds_total: unsigned(row, "builds_total")?,
             replaces: unsigned(row, "replaces")?,
@@ -179,11 +180,11 @@ pub(super) fn signed(number: u64) -> i64 {
 }
 
 impl Control {
-    /// Adds a file. If the project has a file with this content, returns that file. [`ControlError::NotFound`]: there is no such project, or it
-    /// is being erased.
+    /// Adds a file. If the project has a file with this content, marks that file as needed and returns it. [`ControlError::NotFound`]: there
+    /// is no such project, or it is being erased.
     ///
     /// `is_stored` looks for the content while no other server can delete it, and should take no longer than a few seconds. If there is no
-    /// content, nothing is added, and the result is `None`.
+    /// content, or another server has just removed the known file, nothing is added, and the result is `None`.
     pub async fn add_symbol_file(
         &self,
         project: &str,
@@ -219,7 +220,10 @@ impl Control {
         ];
         if change.execute(INSERT, values).await? == 0 {
             drop(change);
-            return self.symbol_file(project, &new.checksum).await.map(Some);
+            return match self.known_symbol_file(project, &new.checksum, at).await {
+                Err(ControlError::NotFound) => Ok(None),
+                known => known.map(Some),
+            };
         }
         insert_builds(&mut change, (project, id), &new.found).await?;
         let renewed = values![project, id, revision];
@@ -319,20 +323,6 @@ impl Control {
         Ok(self.symbol_usage(project).await?.bytes)
     }
 
-    /// Records that a file was uploaded again. [`ControlError::NotFound`]: it was removed meanwhile.
-    pub async fn renew_symbol_file(
-        &self,
-        project: &str,
-        file: Uuid,
-        actor: &Actor,
-        at: UnixTime,
-    ) -> Result<(), ControlError> {
-        let mut change = Change::begin(self, actor, at).await?;
-        let values = values![project, file, at, actor.to_string()];
-        change.execute_found(UPLOADED, values).await?;
-        change.commit_unrecorded(Notice::Silent).await
-    }
-
     /// Records a use of a file. Call it occasionally, not at each use.
     pub async fn touch_symbol_file(
         &self,
@@ -346,16 +336,30 @@ impl Control {
         change.commit_unrecorded(Notice::Silent).await
     }
 
-    /// Records that stored stacks need a file, so that the next sweeps need not look at it.
+    /// Marks a file that is uploaded again.
+    async fn known_symbol_file(
+        &self,
+        project: &str,
+        checksum: &str,
+        at: UnixTime,
+    ) -> Result<SymbolFile, ControlError> {
+        let known = self.symbol_file(project, checksum).await?;
+        self.mark_symbol_file_needed(project, known.id, at).await?;
+        Ok(known)
+    }
+
+    /// Records that stored stacks need a file or that it was uploaded again, so that the next sweeps need not look at it.
+    /// [`ControlError::NotFound`]: it was removed meanwhile.
     pub async fn mark_symbol_file_needed(
         &self,
         project: &str,
         file: Uuid,
         at: UnixTime,
     ) -> Result<(), ControlError> {
-        let actor = Actor::system("retention");
+        let actor = Actor::system("symbols");
         let mut change = Change::begin(self, &actor, at).await?;
-        change.execute(NEEDED, values![project, file, at]).await?;
+        let values = values![project, file, at];
+        change.execute_found(NEEDED, values).await?;
         change.commit_unrecorded(Notice::Silent).await
     }
 }

@@ -1,5 +1,7 @@
 //! The removal of symbol files. The content of a file is in the symbol store, from which its caller deletes it.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
@@ -11,7 +13,7 @@ use super::change::{Change, Entry};
 use super::error::ControlError;
 use super::symbol_files::NEXT_REVISION;
 
-// The file was neither uploaded nor used nor found to be needed since `$1`, and no file that needs it was uploaded or used.
+// The file was neither uploaded nor used nor found to be needed since `$1`, and neither was a file that needs it.
 macro_rules! is_unused {
     () => {
         "uploaded_at < $1 AND COALESCE(last_used_at, 0) < $1 AND COALESCE(needed_at, 0) < $1
@@ -20,7 +22,7 @@ macro_rules! is_unused {
             FROM symbol_builds b
             JOIN symbol_builds o ON o.project = b.project AND o.needs = b.symbol_id AND o.file <> b.file
             JOIN symbol_files f ON f.id = o.file
-            WHERE b.file = symbol_files.id AND (f.uploaded_at >= $1 OR f.last_used_at >= $1))"
+            WHERE b.file = symbol_files.id AND (f.uploaded_at >= $1 OR f.last_used_at >= $1 OR f.needed_at >= $1))"
     };
 }
 
@@ -43,6 +45,7 @@ const REMOVE_UNUSED: &str = concat!(
     " RETURNING content, name"
 );
 const CONTENT_IN_USE: &str = "SELECT id FROM symbol_files WHERE project = $1 AND content = $2";
+const CONTENTS: &str = "SELECT DISTINCT content FROM symbol_files WHERE project = $1";
 /// Waits for those who add or remove files of the project, and lets no other begin before the end of the transaction.
 const LOCK_FILES: &str = "
     UPDATE projects SET symbols_revision = symbols_revision WHERE id = $1";
@@ -99,6 +102,17 @@ impl Control {
         // With SQLite there is no other server, and all changes would have to wait.
         let lock = self.is_shared().then_some(statements);
         Ok(is_unused.then_some(UnusedContent { _lock: lock }))
+    }
+
+    /// Returns the contents of all files of a project.
+    pub async fn contents_of_symbol_files(
+        &self,
+        project: &str,
+    ) -> Result<BTreeSet<String>, ControlError> {
+        let contents: Vec<String> = self
+            .records(CONTENTS, values![project], |row| row.get("content"))
+            .await?;
+        Ok(contents.into_iter().collect())
     }
 
     /// Returns the files, with their projects, that were uploaded and last used before a time.

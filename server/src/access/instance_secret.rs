@@ -4,8 +4,8 @@
 //! The secret is in a file of the data folder or in a setting, but never in the database, so a copy of the database
 //! alone is useless to an attacker.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
@@ -72,22 +72,21 @@ impl InstanceSecret {
         })
     }
 
-    /// Derives the keys from a file that only its owner can read. Creates the file if it does not exist.
+    /// Derives the keys from a file that only its owner can read. Creates the file if it does not exist. Processes that do so at the same
+    /// time have the same secret.
     pub fn from_file(path: &Path) -> Result<Self, SecretError> {
         let failed =
             |error: std::io::Error| SecretError::File(format!("{}: {error}", path.display()));
+        if !path.try_exists().map_err(failed)? {
+            let mut bytes = [0_u8; 48];
+            aws_lc_rs::rand::fill(&mut bytes).map_err(|_| SecretError::Refused)?;
+            create_private(path, &STANDARD.encode(bytes)).map_err(failed)?;
+        }
         match std::fs::read_to_string(path) {
             Ok(text) if text.trim().len() < SHORTEST => Err(SecretError::Damaged(path.to_owned())),
             Ok(text) => Self::from_text(text.trim()),
-            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
                 Err(SecretError::Damaged(path.to_owned()))
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let mut bytes = [0_u8; 48];
-                aws_lc_rs::rand::fill(&mut bytes).map_err(|_| SecretError::Refused)?;
-                let text = STANDARD.encode(bytes);
-                create_private(path, &text).map_err(failed)?;
-                Self::from_text(&text)
             }
             Err(error) => Err(failed(error)),
         }
@@ -133,15 +132,20 @@ impl InstanceSecret {
     }
 }
 
-/// Creates the file and syncs it to disk before the secret is used, so that sessions and sealed data survive a crash.
+/// Creates the file, readable by its owner only, unless another process was first. The file has its name once all of it is on disk, so no
+/// process reads a part of it, and sessions and sealed data survive a crash.
 fn create_private(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    let folder = path.parent().unwrap_or(path);
+    let mut file = tempfile::Builder::new()
+        .prefix(".secret-")
+        .tempfile_in(folder)?;
     file.write_all(text.as_bytes())?;
-    file.sync_all()
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {}
+        other => drop(other?),
+    }
+    File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]
@@ -160,6 +164,29 @@ mod tests {
         assert!(other.open("key-1", &sealed).is_err());
         assert!(secret.open("key-1", "").is_err());
         assert!(secret.open("key-1", "not base64!").is_err());
+    }
+
+    #[test]
+    fn processes_that_start_at_the_same_time_have_the_same_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        let together = std::sync::Barrier::new(8);
+        let keys: Vec<[u8; 32]> = std::thread::scope(|scope| {
+            let start = || {
+                together.wait();
+                *InstanceSecret::from_file(&path).unwrap().signing()
+            };
+            let started: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
+            let ended = started.into_iter().map(|thread| thread.join().unwrap());
+            ended.collect()
+        });
+        assert!(keys.iter().all(|key| key == &keys[0]));
+        // One that found no file just before another created it keeps the other's.
+        create_private(&path, &"s".repeat(64)).unwrap();
+        let kept = InstanceSecret::from_file(&path).unwrap();
+        assert_eq!(kept.signing(), &keys[0]);
+        let files = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(files, 1, "a temporary file is left");
     }
 
     #[test]

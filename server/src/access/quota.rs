@@ -9,8 +9,8 @@ use std::time::Duration;
 use unjank_database::Quotas;
 use unjank_foundation::clock::{DAY, UnixTime};
 
-use super::bucket::{Bucket, Rate};
 use super::signal_meter::SignalMeter;
+use super::token_bucket::{Bucket, Rate};
 
 /// The cost of a batch, charged to its quotas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use unjank_foundation::clock::UnixTime;
 
-use super::super::bucket::{NEVER, SHUT};
+use super::super::token_bucket::{NEVER, SHUT};
 use super::*;
 
 /// 2026-11-20T12:00:00Z.

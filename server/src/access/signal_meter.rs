@@ -11,8 +11,8 @@ use unjank_database::SignalQuotas;
 use unjank_foundation::clock::UnixTime;
 use unjank_protocol::{RateLimit, Signal};
 
-use super::bucket::{Bucket, Rate};
 use super::quota::Budget;
+use super::token_bucket::{Bucket, Rate};
 
 /// The usage of the signals that a project limits.
 #[derive(Debug, Default)]

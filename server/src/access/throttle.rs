@@ -15,7 +15,7 @@ use governor::Quota;
 use unjank_foundation::clock::UnixTime;
 use unjank_foundation::shares::network;
 
-use super::bucket::{Bucket, Rate};
+use super::token_bucket::{Bucket, Rate};
 
 /// The maximum number of buckets. An attacker with more addresses is slowed down by the cost of the hash.
 const MOST_WATCHED: usize = 20_000;

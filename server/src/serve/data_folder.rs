@@ -6,11 +6,11 @@ use std::path::Path;
 
 use anyhow::Context;
 use rustix::process::geteuid;
-use unjank_database::{Control, ControlError};
+use unjank_database::Control;
 use unjank_foundation::task::Tasks;
 use unjank_spool::OpenError;
 
-use super::ServerFile;
+use super::{ServerFile, ServerProcess};
 use crate::access::InstanceSecret;
 use crate::config::Shared;
 
@@ -29,23 +29,7 @@ pub(crate) async fn control_database(shared: &Shared, tasks: &Tasks) -> anyhow::
     make_data_dir(shared)?;
     let path = shared.data_dir.join(CONTROL);
     let opened = Control::open(&format!("sqlite:{}", path.display()), tasks).await;
-    opened.map_err(|error| match error {
-        ControlError::Unavailable(reason) if is_damage(&reason) => anyhow::anyhow!(
-            "the control database {} is damaged ({reason}): restore it from a backup",
-            path.display()
-        ),
-        other => anyhow::Error::from(other).context(format!(
-            "cannot open the control database {}",
-            path.display()
-        )),
-    })
-}
-
-/// Whether SQLite says that its file is damaged.
-fn is_damage(reason: &str) -> bool {
-    ["not a database", "malformed"]
-        .iter()
-        .any(|damage| reason.contains(damage))
+    opened.with_context(|| format!("cannot open the control database {}", path.display()))
 }
 
 /// Returns the secret of the installation: the setting, or a file in the data folder.
@@ -73,14 +57,19 @@ pub(super) fn in_use(error: anyhow::Error, data_dir: &Path) -> anyhow::Error {
     if !matches!(error.downcast_ref(), Some(OpenError::InUse { .. })) {
         return error;
     }
-    match ServerFile::read(data_dir) {
-        Ok(server) if server.is_running() => anyhow::anyhow!(
-            "the data folder {} is in use by the server of process {}: stop it, or choose another folder with --data-dir",
-            data_dir.display(),
-            server.pid
-        ),
-        _ => error,
-    }
+    let Ok(server) = ServerFile::read(data_dir) else {
+        return error;
+    };
+    let place = match server.process() {
+        ServerProcess::MayRun => "",
+        ServerProcess::Elsewhere => " in another PID namespace, such as a container",
+        ServerProcess::Ended => return error,
+    };
+    anyhow::anyhow!(
+        "the data folder {} is in use by the server of process {}{place}: stop it, or choose another folder with --data-dir",
+        data_dir.display(),
+        server.pid
+    )
 }
 
 /// Logs which files of a used data folder are missing, before the server makes new ones, and whether others can read the folder.

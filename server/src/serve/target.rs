@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Shared;
 use crate::store::{
     ClickHouse, EnginePasswords, EngineSettings, IngestLog, Login, Target, migrate_used,
+    watch_server,
 };
 
 /// Returns the target for the URL of a ClickHouse server.
@@ -53,7 +54,8 @@ fn is_loopback(url: &str) -> bool {
         .any(|host| rest.starts_with(host))
 }
 
-/// Updates the schema of a ClickHouse server and then points the handle at it. Retries until the server answers.
+/// Updates the schema of a ClickHouse server, retrying until the server answers, and then points the handle at it. Watches the server until
+/// `shutdown`.
 pub(super) async fn connect(
     clickhouse: ClickHouse,
     target: Target,
@@ -62,18 +64,17 @@ pub(super) async fn connect(
 ) {
     let fresh = ClickHouse::away(clickhouse.database());
     fresh.point_at(Some(&target));
-    loop {
-        match migrate_used(&fresh, log.drained_and_durable().0).await {
-            Ok(()) => break,
-            Err(failure) => {
-                tracing::error!(%failure, url = target.url, "cannot use ClickHouse yet; events are kept in the ingest log");
-            }
+    let connected = async {
+        while let Err(failure) = migrate_used(&fresh, log.drained_and_durable().0).await {
+            tracing::error!(%failure, url = target.url, "cannot use ClickHouse yet; events are kept in the ingest log");
+            sleep(Duration::from_secs(5)).await;
         }
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            () = sleep(Duration::from_secs(5)) => {}
-        }
+        clickhouse.point_at(Some(&target));
+        tracing::info!(url = target.url, "ClickHouse is ready");
+    };
+    let watched = async { tokio::join!(connected, watch_server(&fresh, &clickhouse)) };
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        ((), ()) = watched => {}
     }
-    clickhouse.point_at(Some(&target));
-    tracing::info!(url = target.url, "ClickHouse is ready");
 }

@@ -1,6 +1,7 @@
 //! The handle to ClickHouse, embedded or on a server. Uses the official client over HTTP.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -129,6 +130,8 @@ fn exception_code(text: &str) -> Option<u32> {
 pub struct ClickHouse {
     clients: Arc<ArcSwapOption<Clients>>,
     pointed: Arc<Notify>,
+    /// Whether ClickHouse has answered no query for three minutes, see `engine_watch`.
+    is_silent: Arc<AtomicBool>,
     database: Arc<str>,
 }
 
@@ -136,6 +139,9 @@ struct Clients {
     writer: Client,
     reader: Client,
 }
+
+/// What to do about a ClickHouse that hangs.
+pub(super) const SILENCE: &str = "ClickHouse has answered no query for three minutes: check that it runs, and that this server can reach it and log in; if it hangs, restart it";
 
 /// An INSERT that takes longer has lost its connection. The writer sends the range again.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(30);
@@ -163,6 +169,7 @@ impl ClickHouse {
         Self {
             clients: Arc::default(),
             pointed: Arc::default(),
+            is_silent: Arc::default(),
             database: Arc::from(database),
         }
     }
@@ -208,8 +215,24 @@ impl ClickHouse {
             .ok_or_else(|| Failure::Later("ClickHouse is not running yet".to_owned()))
     }
 
+    pub(super) fn set_silent(&self, is_silent: bool) {
+        self.is_silent.store(is_silent, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_silent(&self) -> bool {
+        self.is_silent.load(Ordering::Relaxed)
+    }
+
     /// Fails unless ClickHouse responds within five seconds.
     pub async fn ping(&self) -> Result<(), Failure> {
+        let answered = self.ping_once().await;
+        answered.map_err(|failure| match failure {
+            Failure::Later(why) if self.is_silent() => Failure::Later(format!("{why}. {SILENCE}")),
+            failure => failure,
+        })
+    }
+
+    async fn ping_once(&self) -> Result<(), Failure> {
         let answer = self.reader()?.query("SELECT 1").fetch_one::<u8>();
         tokio::time::timeout(Duration::from_secs(5), answer)
             .await

@@ -190,6 +190,11 @@ impl IngestLog {
         self.0.identity
     }
 
+    /// Counts damage that only the ledger shows.
+    pub(super) fn count_damage(&self) {
+        self.0.state.metrics.damaged_ranges.inc();
+    }
+
     /// Returns the file system of the log.
     pub(super) fn files(&self) -> &DurableFiles {
         &self.0.files

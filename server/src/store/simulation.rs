@@ -36,6 +36,7 @@ use tokio::time::{Instant, sleep};
 
 use self::faults::Fault;
 use self::world::World;
+use super::drain::dead_letter::DeadLetterError;
 use super::durable_file::DurableFiles;
 use super::old_fault::{self, OldFault};
 use crate::metrics::Metrics;
@@ -116,7 +117,7 @@ async fn live(seed: u64, faults: &[Fault], keeps_history: bool, metrics: &Arc<Me
     }
 }
 
-/// Retries dead letters as an operator does. Returns the retries that failed.
+/// Retries dead letters as an operator does. Returns the retries that failed, and the items that are damaged: no fault damages a synced file.
 async fn retry_dead_letters(world: Arc<World>, files: DurableFiles, most: usize) -> Vec<String> {
     let Ok(letters) = world.dead_letters(&files) else {
         return Vec::new();
@@ -126,8 +127,10 @@ async fn retry_dead_letters(world: Arc<World>, files: DurableFiles, most: usize)
         disk: world.disk.clone(),
     };
     // A disk that fails hides some items.
-    let (items, _) = letters.list().unwrap_or_default();
-    let mut wrong = Vec::new();
+    let (items, unreadable) = letters.list().unwrap_or_default();
+    let is_damaged = |error: &&DeadLetterError| matches!(error, DeadLetterError::Damaged(..));
+    let damaged = unreadable.iter().filter(is_damaged);
+    let mut wrong: Vec<String> = damaged.map(ToString::to_string).collect();
     for item in items.into_iter().take(most) {
         world
             .history

@@ -3,6 +3,7 @@
 pub(super) mod books;
 pub(super) mod erase;
 pub(super) mod expired_rows;
+pub(super) mod mutations;
 pub(super) mod rebuild;
 pub(super) mod retention;
 pub(super) mod usage;

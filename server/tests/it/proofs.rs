@@ -171,6 +171,26 @@ async fn after_the_log_is_lost_a_new_one_begins_and_new_batches_are_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn after_the_end_of_the_log_is_lost_new_batches_are_stored_and_the_loss_is_counted() {
+    let mut server = with_outdated_ledger().await;
+    for file in fs::read_dir(server.data_dir().join("log")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|end| end == "segment") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    server.start_again().await;
+    server.ready().await;
+    assert!(server.metric("unjank_log_damaged_ranges_total").await >= 1.0);
+    // Their records have the numbers of those that are lost.
+    for _ in 0..BATCHES {
+        server.send(&spans(SPANS)).await;
+    }
+    server.end().await;
+    assert_eq!(server.query(BOOKS).await, books(2 * BATCHES * SPANS as u64));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_failing_view_of_the_operator_loses_no_rows() {
     let server = Server::start().await;
     server.send(&spans(1)).await;

@@ -93,6 +93,7 @@ async fn expired_rows_are_deleted_and_their_roll_up_is_kept() {
 }
 
 const STORAGE: &str = "/api/v1/projects/shop/storage";
+const STORAGE_OF_DEFAULT: &str = "/api/v1/projects/default/storage";
 const OFTEN: [&str; 2] = ["--retention-interval-ms", "200"];
 
 /// Creates the project `shop`. Returns an admin's token and a key of the project.
@@ -215,6 +216,92 @@ async fn a_project_over_its_disk_quota_loses_its_oldest_events_and_is_then_refus
     let large = json!({"disk_bytes": 1_000_000_000});
     server.call(&admin, Method::PUT, STORAGE, Some(large)).await;
     send_until(&server, &key, "2026-11-20T10:00:00Z", 202).await;
+}
+
+/// Keeps the engine from carrying out mutations of a table.
+async fn stop_mutations(server: &Server, table: &str) {
+    let stop = format!("SYSTEM STOP MERGES `{}`.`{table}`", server.database());
+    server.query(&stop).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whether_rows_are_being_deleted_is_known_of_each_project() {
+    let server = Server::start().await;
+    let (_, key) = shop(&server).await;
+    send_until(&server, &key, "2026-11-15T10:00:00Z", 202).await;
+    server.answers("SELECT count() FROM spans", "2").await;
+    stop_mutations(&server, "spans").await;
+    let store = server.app().clickhouse.clone();
+    let is_deleting = async |project: Option<&str>| store.is_deleting_rows(project).await.unwrap();
+    assert!(!is_deleting(None).await);
+    store.drop_events("shop", 1_795_132_800).await.unwrap();
+    // ClickHouse keeps the literals and the functions of the statement.
+    let text = "SELECT position(command, $$unhex('73686f70')$$) > 0, position(command, $$'old rows'$$) > 0 \
+                FROM system.mutations WHERE database = currentDatabase() AND table = 'spans' AND NOT is_done";
+    assert_eq!(server.query(text).await, "1\t1");
+    for (project, expected) in [
+        (None, true),
+        (Some("shop"), true),
+        (Some("sho"), false),
+        (Some("shop2"), false),
+        (Some("default"), false),
+    ] {
+        assert_eq!(is_deleting(project).await, expected, "{project:?}");
+    }
+    let start = format!("SYSTEM START MERGES `{}`.spans", server.database());
+    server.query(&start).await;
+    wait::until("the deletion", async || !is_deleting(None).await).await;
+    assert_eq!(server.query("SELECT count() FROM spans").await, "0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn quotas_of_all_projects_are_checked_while_rows_of_one_are_being_deleted() {
+    let server = Server::with(&OFTEN).await;
+    let (admin, key) = shop(&server).await;
+    for day in ["2026-11-15", "2026-11-20"] {
+        let start = format!("{day}T10:00:00Z");
+        send_until(&server, &key, &start, 202).await;
+        send_until(&server, "any-key", &start, 202).await;
+    }
+    server.answers("SELECT count() FROM spans", "8").await;
+    stop_mutations(&server, "spans").await;
+    let set = async |path: &str, storage: Value| {
+        let set = server.call(&admin, Method::PUT, path, Some(storage)).await;
+        assert_eq!(set.status.as_u16(), 204, "{}", set.body);
+    };
+    let now = "2026-11-20T10:00:00Z";
+    set(STORAGE, json!({"disk_bytes": 100})).await;
+    send_until(&server, &key, now, 429).await;
+    set(STORAGE_OF_DEFAULT, json!({"disk_bytes": 100})).await;
+    send_until(&server, "any-key", now, 429).await;
+    // Without a quota, the usage does not matter.
+    set(STORAGE, json!({})).await;
+    send_until(&server, &key, now, 202).await;
+    let deleted = "SELECT uniqExact(command) FROM system.mutations WHERE database = currentDatabase() AND table = 'spans' AND NOT is_done";
+    assert_eq!(server.query(deleted).await, "2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_of_a_sweep_that_fails_does_not_keep_the_others_from_running() {
+    let server = Server::with(&OFTEN).await;
+    let (admin, key) = shop(&server).await;
+    let start = "2026-11-15T10:00:00Z";
+    send_until(&server, &key, start, 202).await;
+    send_until(&server, "any-key", start, 202).await;
+    let rows = "SELECT project, count() FROM spans GROUP BY project ORDER BY project";
+    server.answers(rows, "default\t2\nshop\t2").await;
+    // No retention can be set for this table.
+    server
+        .query("CREATE OR REPLACE TABLE former_groups (id UInt8) ENGINE = MergeTree ORDER BY id")
+        .await;
+    let small = json!({"disk_bytes": 100});
+    server.call(&admin, Method::PUT, STORAGE, Some(small)).await;
+    server.answers(rows, "default\t2").await;
+    let keep = json!({"keep": {"raw_days": 7}});
+    let set = server.call(&admin, Method::PUT, STORAGE_OF_DEFAULT, Some(keep));
+    assert_eq!(set.await.status.as_u16(), 204);
+    server.pass(Duration::from_secs(20 * 86_400));
+    server.answers(rows, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -33,6 +33,9 @@ pub(crate) struct Ledger {
     pub(crate) log_id: Uuid,
     /// Every record up to this one is in ClickHouse or in the dead-letter folder. 0 if there is none.
     pub(crate) done: u64,
+    /// The last durable record of the log when the ledger was saved.
+    #[serde(default)]
+    pub(super) durable: u64,
     /// The range that is being sent.
     pub(crate) range: Option<Range>,
     /// Folds that are not completely rolled up, oldest first. Only the last may be open.
@@ -134,6 +137,7 @@ impl Ledger {
             version: VERSION,
             log_id,
             done: 0,
+            durable: 0,
             range: None,
             folds: Vec::new(),
             last: Number::default(),
@@ -169,14 +173,19 @@ impl Ledger {
             }
         } else if ledger.log_id != log.id {
             tracing::error!(ledger = %ledger.log_id, log = %log.id, "the ledger belongs to another ingest log: the server drains the whole log and skips what ClickHouse already has");
-            (ledger.done, ledger.range) = (0, None);
+            (ledger.done, ledger.durable, ledger.range) = (0, 0, None);
             ledger.folds_wait_for = log.durable;
         }
-        if ledger.done > log.durable {
+        let sent = ledger
+            .range
+            .as_ref()
+            .map_or(ledger.done, |range| range.last);
+        // Later records get the numbers of the missing ones, and must not count as sent.
+        if sent > log.durable {
             tracing::error!(
-                drained = ledger.done,
+                sent,
                 durable = log.durable,
-                "the ingest log ends before the last drained record: the server checks the whole log again"
+                "the ingest log ends before the last record that was sent: the server checks the whole log again"
             );
             (ledger.done, ledger.range) = (0, None);
             ledger.folds_wait_for = log.durable;
@@ -425,6 +434,13 @@ mod tests {
         let log = LogState { id: other, ..LOG };
         let reset = Ledger::load(&DurableFiles::default(), &path, log).unwrap();
         assert_eq!((reset.done, reset.folds_wait_for), (0, log.durable));
+        // A range that the log has in part is not resumed.
+        let range = r#"{"first": 8, "last": 9, "duplicates": [], "one_by_one": []}"#;
+        (ledger.done, ledger.range) = (7, serde_json::from_str(range).unwrap());
+        ledger.save(&DurableFiles::default(), &path).unwrap();
+        let log = LogState { durable: 8, ..LOG };
+        let reset = Ledger::load(&DurableFiles::default(), &path, log).unwrap();
+        assert_eq!((reset.done, reset.range), (0, None));
     }
 
     #[test]

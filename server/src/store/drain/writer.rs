@@ -119,6 +119,15 @@ impl<D: Destination> Writer<D> {
             trimmed: log.trimmed(),
         };
         let ledger = Ledger::load(log.files(), &settings.state, state)?;
+        if ledger.durable > state.durable {
+            log.count_damage();
+            tracing::error!(
+                first = state.durable + 1,
+                last = ledger.durable,
+                "these records are missing at the end of the ingest log: those that were not stored yet are lost. Was a segment deleted, or is an \
+                 older copy of the folder `log` in place?"
+            );
+        }
         log.resume_at(ledger.done)?;
         set_unfolded(&metrics, &ledger);
         Ok(Self {
@@ -381,8 +390,9 @@ impl<D: Destination> Writer<D> {
     }
 
     /// Saves a ledger, which takes effect once it is durable.
-    pub(crate) async fn commit(&mut self, next: Ledger) -> Result<(), Failure> {
+    pub(crate) async fn commit(&mut self, mut next: Ledger) -> Result<(), Failure> {
         next.debug_assert_follows(&self.ledger);
+        next.durable = *self.log.durable().borrow();
         if is_back(OldFault::StateBeforeSave) {
             self.ledger = next.clone();
         }

@@ -41,7 +41,9 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 
 fn letters(world: &World, running: &Running) -> Vec<DeadLetter> {
     let letters = world.dead_letters(&running.files).unwrap();
-    letters.list().unwrap().0
+    let (items, unreadable) = letters.list().unwrap();
+    assert!(unreadable.is_empty(), "{unreadable:?}");
+    items
 }
 
 /// Sends a batch of these events until the server acknowledges it.

@@ -29,6 +29,7 @@ use crate::store::number::Number;
 const BEGAN_AT: i64 = 1_795_521_600_000_000;
 
 pub(super) struct World {
+    pub(super) seed: u64,
     pub(super) chance: Chance,
     pub(super) history: History,
     pub(super) disk: SimulatedDisk,
@@ -106,6 +107,7 @@ impl World {
     pub(super) fn new(seed: u64, keeps_history: bool, metrics: Arc<Metrics>) -> Arc<Self> {
         let (chance, history) = (Chance::of_seed(seed), History::new(keeps_history));
         Arc::new(Self {
+            seed,
             disk: SimulatedDisk::new(chance.clone(), history.clone()),
             store: Store::new(chance.clone(), history.clone()),
             chance,

@@ -12,6 +12,7 @@ use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use super::books::start_of;
+use super::mutations::of_erasure;
 use super::retention::OF_STACKS;
 use crate::records::columns::{Kind, SAME, uuid_bytes};
 use crate::records::native::{BadFrame, Frame};
@@ -49,33 +50,6 @@ pub struct Found {
     pub rows: u64,
     /// The rows that were counted as stored on arrival.
     counted: u64,
-}
-
-/// The progress of a mutation.
-#[derive(Row, Deserialize, Clone, Debug)]
-pub struct Mutation {
-    is_done: u8,
-    parts: i64,
-    error: String,
-}
-
-impl Mutation {
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        self.is_done != 0
-    }
-
-    /// The number of parts that are not rewritten yet.
-    #[must_use]
-    pub fn parts(&self) -> i64 {
-        self.parts
-    }
-
-    /// Why the last attempt failed.
-    #[must_use]
-    pub fn error(&self) -> Option<&str> {
-        (!self.error.is_empty()).then_some(&*self.error)
-    }
 }
 
 /// Tables that hold rows of installs.
@@ -197,7 +171,7 @@ pub(crate) fn text(text: &str) -> String {
 }
 
 fn marked(condition: &str, mark: Uuid) -> String {
-    format!("{condition} AND 'erasure {mark}' != ''")
+    format!("{condition} AND '{}' != ''", of_erasure(mark))
 }
 
 /// A condition on the time at which a row was made.
@@ -251,18 +225,6 @@ impl ClickHouse {
             whose.sql()
         );
         self.read_rows(&sql).await
-    }
-
-    /// Returns the mutation of a table that carries a mark.
-    pub async fn mutation(&self, table: &str, mark: Uuid) -> Result<Option<Mutation>, Failure> {
-        let sql = format!(
-            "SELECT toUInt8(min(is_done)) AS is_done, toInt64(sum(parts_to_do)) AS parts, \
-             toString(max(latest_fail_reason)) AS error FROM system.mutations \
-             WHERE database = '{}' AND table = '{table}' AND position(command, 'erasure {mark}') > 0 HAVING count() > 0",
-            self.database()
-        );
-        let found: Vec<Mutation> = self.read_rows(&sql).await?;
-        Ok(found.into_iter().next())
     }
 
     /// Counts the rows as erased and starts the mutation that deletes them.

@@ -8,14 +8,13 @@ use std::collections::BTreeMap;
 
 use super::books::{bound, month_of};
 use super::erase::text;
+use super::mutations::OLD_ROWS;
 use super::rebuild::of_month;
 use super::retention::Retention;
 use crate::store::clickhouse::{ClickHouse, Failure};
 use crate::store::raw::{RAW, RawTable};
 
 const DAY: i64 = 86_400;
-/// Marks the mutations that delete expired rows.
-const MARK: &str = "old rows";
 
 /// How long rows are kept.
 #[derive(Clone, Debug)]
@@ -161,27 +160,12 @@ impl ClickHouse {
             notes.join(", ")
         );
         client.query_raw(&sql).execute().await?;
+        // ClickHouse 26.7 waits for the end of a deletion unless it is told not to. That can take hours.
         let sql = format!(
-            "ALTER TABLE `{database}`.`{name}` DELETE WHERE ({condition}) AND '{MARK}' != ''"
+            "ALTER TABLE `{database}`.`{name}` DELETE WHERE ({condition}) AND '{OLD_ROWS}' != '' SETTINGS mutations_sync = 0"
         );
         client.query_raw(&sql).execute().await?;
         Ok(true)
-    }
-
-    /// Whether expired rows are still being deleted. Fails if the deletion fails.
-    pub async fn is_deleting_rows(&self) -> Result<bool, Failure> {
-        let sql = format!(
-            "SELECT count(), toString(max(latest_fail_reason)) FROM system.mutations \
-             WHERE database = '{}' AND NOT is_done AND position(command, '{MARK}') > 0",
-            self.database()
-        );
-        let query = self.client()?.query_raw(&sql);
-        let (running, error) = query.fetch_one::<(u64, String)>().await?;
-        if error.is_empty() {
-            Ok(running > 0)
-        } else {
-            Err(Failure::Later(error))
-        }
     }
 }
 

@@ -133,6 +133,26 @@ async fn the_error_for_a_wrong_url_names_the_fault_but_not_the_password() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_error_for_a_damaged_file_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("control.db");
+    let url = format!("sqlite:{}", file.display());
+    let tasks = Tasks::default();
+    Control::open(&url, &tasks).await.unwrap().close().await;
+    let mut broken_part = std::fs::read(&file).unwrap();
+    broken_part[4_096..].fill(b'x');
+    for damaged in [vec![b'x'; 4_096], broken_part] {
+        std::fs::write(&file, damaged).unwrap();
+        let Err(error) = Control::open(&url, &tasks).await else {
+            panic!("a damaged file opens")
+        };
+        assert!(matches!(error, ControlError::Damaged(_)), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("from the last backup"), "{text}");
+    }
+}
+
 /// SQLite does so itself if the disk is full. The database goes on when the cause is gone, without a restart.
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_work_again_after_sqlite_has_ended_a_transaction_by_itself() {

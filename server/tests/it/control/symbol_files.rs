@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sqlx::{Connection, PgConnection};
-use unjank_database::{Control, ControlError, NewSymbolFile, SymbolFile, SymbolFileFilter};
+use unjank_database::{Actor, Control, ControlError, NewSymbolFile, SymbolFile, SymbolFileFilter};
 use unjank_symbols::{Contents, Format, Found};
 
 use super::place::Place;
@@ -15,6 +15,7 @@ on_both_engines![
     a_file_is_added_with_its_content_only,
     only_a_content_without_a_file_may_be_deleted,
     a_file_that_is_used_after_a_sweep_found_it_is_kept,
+    an_upload_of_a_known_file_keeps_it_and_what_it_needs_and_its_uploader,
 ];
 
 /// A file with functions of these builds.
@@ -120,8 +121,8 @@ async fn a_file_that_is_used_after_a_sweep_found_it_is_kept(place: Place) {
     touched.await.unwrap();
     let marked = control.mark_symbol_file_needed("shop", needed, at(11));
     marked.await.unwrap();
-    let renewed = control.renew_symbol_file("shop", uploaded, &ANN, at(11));
-    renewed.await.unwrap();
+    let again = add(control, file("uploaded", &["c"]), 11).await;
+    assert_eq!(again.id, uploaded);
     let remove = async |id| {
         let file = (id, before);
         let removed = control.remove_unused_symbol_file("shop", file, &ANN, at(12));
@@ -133,13 +134,34 @@ async fn a_file_that_is_used_after_a_sweep_found_it_is_kept(place: Place) {
     let content = remove(unused).await.unwrap();
     assert_eq!(content.as_deref(), Some("content of unused"));
     assert_eq!(remove(unused).await, Err(ControlError::NotFound));
-    let renewed = control.renew_symbol_file("shop", unused, &ANN, at(13));
-    assert_eq!(renewed.await, Err(ControlError::NotFound));
+    let marked = control.mark_symbol_file_needed("shop", unused, at(13));
+    assert_eq!(marked.await, Err(ControlError::NotFound));
     let mut left = names(control).await;
     left.sort();
     assert_eq!(left, ["needed", "uploaded", "used"]);
     let builds = control.symbol_usage("shop").await.unwrap().builds;
     assert_eq!(builds, 3);
+}
+
+async fn an_upload_of_a_known_file_keeps_it_and_what_it_needs_and_its_uploader(place: Place) {
+    let control = &place.control;
+    with_project(control, "shop").await;
+    add(control, file("shared", &["s"]), 1).await;
+    let mut program = file("program", &["p"]);
+    program.found[0].needs = Some("s".to_owned());
+    let first = add(control, program.clone(), 1).await;
+    let unused = async || control.unused_symbol_files(at(10), 10).await.unwrap().len();
+    assert_eq!(unused().await, 2);
+    let bob = Actor::cli("bob");
+    let again = control.add_symbol_file("shop", program, &bob, at(11), async { true });
+    again.await.unwrap();
+    assert_eq!(unused().await, 0);
+    let known = control.symbol_file("shop", &first.checksum).await.unwrap();
+    assert_eq!(
+        (known.id, known.uploaded_at, known.uploaded_by),
+        (first.id, at(1), first.uploaded_by)
+    );
+    assert_eq!(known.needed_at, Some(at(11)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
