@@ -27,11 +27,12 @@ pub struct Symbols {
     #[arg(long, env = "UNJANK_SYMBOLS_UNUSED_DAYS", value_name = "DAYS", default_value_t = 90, value_parser = clap::value_parser!(u64).range(0..=36_500))]
     pub symbols_unused_days: u64,
 
-    /// The maximum memory of the process that parses a symbol file, in bytes. A file that needs more is refused.
-    #[arg(long, env = "UNJANK_SYMBOLS_PARSER_MEMORY_BYTES", value_name = "BYTES", default_value_t = 2 << 30, value_parser = bytes_in::<{ 64 << 20 }, { u64::MAX }>)]
+    /// The maximum memory of the process that parses a symbol file, in bytes; at least 134217728 (128 MiB). 64 MiB of it are the
+    /// stack of the reader of JavaScript. A file that needs more is refused.
+    #[arg(long, env = "UNJANK_SYMBOLS_PARSER_MEMORY_BYTES", value_name = "BYTES", default_value_t = 2 << 30, value_parser = bytes_in::<{ unjank_symbols::MIN_MEMORY_BYTES }, { u64::MAX }>)]
     pub symbols_parser_memory_bytes: u64,
 
-    /// The maximum time on the CPU for parsing a symbol file, in milliseconds. A file that takes longer is refused.
+    /// The maximum time on the CPU for parsing a symbol file, in milliseconds, rounded down to whole seconds. A file that takes longer is refused.
     #[arg(long, env = "UNJANK_SYMBOLS_PARSER_MS", value_name = "MS", default_value_t = 300_000, value_parser = clap::value_parser!(u64).range(1_000..=3_600_000))]
     pub symbols_parser_ms: u64,
 }

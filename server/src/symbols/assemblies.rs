@@ -325,8 +325,8 @@ impl Assemblies {
         }
         let (control, now) = (self.control(), self.clock.now());
         // Builds that change nothing upload the same file again, for as long as it is needed.
-        if file.uploaded_at < now.floor(HOUR) {
-            let renewed = control.renew_symbol_file(project, file.id, &request.actor, now);
+        if file.needed_at.unwrap_or(file.uploaded_at) < now.floor(HOUR) {
+            let renewed = control.mark_symbol_file_needed(project, file.id, now);
             match renewed.await {
                 // Another server has removed it meanwhile.
                 Err(ControlError::NotFound) => return Ok(None),
@@ -362,7 +362,7 @@ impl Assemblies {
         }
     }
 
-    /// Periodically deletes old chunks, and takes over files that another server left unfinished.
+    /// Periodically deletes old chunks and contents without a file, and takes over files that another server left unfinished.
     async fn sweep(&self) {
         let mut every = interval(SWEEP_EVERY);
         loop {
@@ -370,6 +370,7 @@ impl Assemblies {
             if let Err(error) = self.store().drop_old(self.clock.now()).await {
                 tracing::warn!(%error, "cannot delete old chunks of symbol files yet");
             }
+            self.drop_leftovers().await;
             // Projects are erased by one server.
             let kept = self.drop_lookups_of_erased_projects().await;
             if let Err(error) = kept {
@@ -380,6 +381,16 @@ impl Assemblies {
                 Err(error) => {
                     tracing::warn!(%error, "cannot look for symbol files that wait yet");
                 }
+            }
+        }
+    }
+
+    async fn drop_leftovers(&self) {
+        match self.joiner.lookups.drop_leftovers().await {
+            Ok(0) => {}
+            Ok(files) => tracing::info!(files, "deleted contents of removed symbol files"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot delete contents of removed symbol files yet");
             }
         }
     }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
-use unjank_symbols::{Found, convert, convert_with, inspect};
+use unjank_symbols::{ConvertError, Found, convert, convert_with, inspect};
 
 /// The maximum size of the answer of the process: the builds of the largest bundles.
 const MAX_ANSWER: u64 = 16 << 20;
@@ -273,6 +273,9 @@ pub fn run(request: &ParserRequest, out: &mut dyn Write) -> std::io::Result<()> 
                     to.flush()?;
                     Answer::Converted
                 }
+                Err(error @ ConvertError::Thread(_)) => Answer::Refused(format!(
+                    "{error}: raise --symbols-parser-memory-bytes, or split the file"
+                )),
                 Err(error) => Answer::Refused(error.to_string()),
             }
         }

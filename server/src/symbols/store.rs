@@ -245,6 +245,27 @@ impl SymbolStore {
         Ok(size(Arc::clone(&self.objects), path).await? == Some(bytes))
     }
 
+    /// Returns the contents of a project with the times at which they were stored. None of a bucket: it may also have those of another
+    /// installation.
+    pub async fn contents_in_folder(
+        &self,
+        project: &str,
+    ) -> Result<Vec<(String, UnixTime)>, StoreError> {
+        let mut contents = Vec::new();
+        if self.folder.is_none() {
+            return Ok(contents);
+        }
+        let prefix = self.root.clone().join("files").join(project);
+        let mut list = self.objects.list(Some(&prefix));
+        while let Some(object) = list.try_next().await? {
+            if let Some(content) = object.location.filename().filter(|name| is_sha256(name)) {
+                let stored_at = UnixTime::from_micros(object.last_modified.timestamp_micros());
+                contents.push((content.to_owned(), stored_at));
+            }
+        }
+        Ok(contents)
+    }
+
     /// Copies a file to a path.
     pub async fn fetch_file(
         &self,
@@ -323,6 +344,10 @@ impl SymbolStore {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+fn is_sha256(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns the size of an object, if there is one.

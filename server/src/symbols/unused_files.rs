@@ -43,7 +43,11 @@ pub async fn delete_unused_files(
             is_needed |= !stacks.await?.is_empty();
         }
         if is_needed {
-            control.mark_symbol_file_needed(&project, file, now).await?;
+            match control.mark_symbol_file_needed(&project, file, now).await {
+                // The file was removed meanwhile.
+                Err(ControlError::NotFound) => {}
+                other => other?,
+            }
             continue;
         }
         let removed = lookups.remove_unused(&project, (file, before), &actor);

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use crate::error::ConvertError;
-use crate::inspect::inspect;
+use crate::inspect::list;
 use crate::seal::Sealing;
 use crate::{Format, native, r8, source_map};
 
@@ -30,15 +30,13 @@ fn write(
     shared: Option<&[u8]>,
     out: &mut dyn Write,
 ) -> Result<(), ConvertError> {
-    let found = inspect(data)?;
+    let found = list(data)?;
     let found = found
         .into_iter()
         .find(|found| found.index == index)
         .ok_or(ConvertError::NoSuchBuild(index))?;
     if let (Some(shared), Some(needs)) = (shared, &found.needs)
-        && !inspect(shared)?
-            .iter()
-            .any(|found| found.ids.contains(needs))
+        && !list(shared)?.iter().any(|found| found.ids.contains(needs))
     {
         return Err(ConvertError::OtherShared(needs.clone()));
     }

@@ -67,6 +67,9 @@ pub enum ConvertError {
     NoSuchBuild(u32),
     #[error("cannot read the symbols: {0}")]
     Damaged(String),
+    /// There was no memory for the stack of the thread, or the system allows no more threads.
+    #[error("cannot start the thread that reads functions: {0}")]
+    Thread(io::Error),
     #[error("cannot write the converted file: {0}")]
     Write(#[from] io::Error),
 }

@@ -29,6 +29,7 @@ pub use self::inspect::inspect;
 pub use self::lookup::{JavaFrame, LookupFile, LookupKind, NotALookupFile, map_file};
 pub use self::names::kotlin_native;
 pub use self::r8::{SOURCE_FILE_PREFIX, map_id_of};
+pub use self::source_map::MIN_MEMORY_BYTES;
 pub use self::start::begins_as_symbols;
 
 /// The version of the files that [`convert()`] writes. It changes when their form changes, so that older files are written again.

@@ -21,8 +21,9 @@ use self::scopes::Scopes;
 use crate::error::{ConvertError, Unusable};
 use crate::{Contents, Format, Found, Location, Origin, SymbolId};
 
-pub(crate) use self::bundle::inspect as inspect_bundle;
+pub(crate) use self::bundle::inspect as list_bundle;
 pub(crate) use self::places::Places;
+pub use self::scopes::MIN_MEMORY_BYTES;
 
 /// The maximum number of places in a source map. Those of large apps have some million.
 const MAX_MAPPINGS: usize = 10_000_000;
@@ -31,30 +32,35 @@ const MAX_CONTENT_BYTES: u64 = 512 << 20;
 /// The name of a function that has none.
 const ANONYMOUS: &str = "<anonymous>";
 
-/// Whether the file is meant to be a source map. It may be damaged all the same.
-pub(crate) fn is_source_map(data: &[u8]) -> bool {
-    let json = json_of(data);
-    if json.first() != Some(&b'{') {
-        return false;
+/// A source map by itself, with a debug id, as bundlers write it. `None` if the file is not meant to be a source map.
+pub(crate) fn list(data: &[u8]) -> Option<Result<Found, Unusable>> {
+    if !is_alone(data) {
+        return None;
     }
+    let json = json_of(data);
     match Fields::read(json) {
-        Ok(fields) => fields.is_source_map,
-        Err(_) => {
-            let name = |name: &[u8]| json.windows(name.len()).any(|part| part == name);
-            let has_one = [
-                &br#""mappings""#[..],
-                br#""sourcesContent""#,
-                br#""debugId""#,
-            ];
-            has_one.into_iter().any(name) || name(br#""version""#) && name(br#""sources""#)
-        }
+        Ok(fields) => fields.is_source_map.then(|| listed(fields)),
+        Err(error) => is_meant_as_map(json).then(|| Err(Unusable::Damaged(error.to_string()))),
     }
 }
 
-/// A source map by itself, with a debug id, as bundlers write it.
-pub(crate) fn inspect(data: &[u8]) -> Result<Found, Unusable> {
-    let json = json_of(data);
-    let map = Fields::read(json).map_err(|error| Unusable::Damaged(error.to_string()))?;
+/// Whether the file is JSON, and no bundle.
+fn is_alone(data: &[u8]) -> bool {
+    json_of(data).first() == Some(&b'{')
+}
+
+/// Whether damaged JSON has the fields of a source map.
+fn is_meant_as_map(json: &[u8]) -> bool {
+    let name = |name: &[u8]| json.windows(name.len()).any(|part| part == name);
+    let has_one = [
+        &br#""mappings""#[..],
+        br#""sourcesContent""#,
+        br#""debugId""#,
+    ];
+    has_one.into_iter().any(name) || name(br#""version""#) && name(br#""sources""#)
+}
+
+fn listed(map: Fields) -> Result<Found, Unusable> {
     let (id, other) = match (map.id, map.older_id) {
         (Some(id), older) => (id.clone(), older.filter(|older| *older != id)),
         (None, Some(older)) => (older, None),
@@ -63,12 +69,6 @@ pub(crate) fn inspect(data: &[u8]) -> Result<Found, Unusable> {
     if !map.has_places {
         return Err(Unusable::Damaged("it has no `mappings`".to_owned()));
     }
-    // Otherwise, the uploader would hear of wrong places only when a frame needs them.
-    decode(json).map_err(|error| match error {
-        ConvertError::Unusable(unusable) => unusable,
-        ConvertError::Damaged(reason) => Unusable::Damaged(reason),
-        other => Unusable::Damaged(other.to_string()),
-    })?;
     let mut found = found(0, &id, map.file);
     found.warnings.extend(other.map(|other| {
         format!(
@@ -77,6 +77,19 @@ pub(crate) fn inspect(data: &[u8]) -> Result<Found, Unusable> {
         )
     }));
     Ok(found)
+}
+
+/// Checks the places of a source map by itself. Those of a bundle are checked when it is converted.
+pub(crate) fn check_places(data: &[u8]) -> Result<(), Unusable> {
+    if !is_alone(data) {
+        return Ok(());
+    }
+    let decoded = decode(json_of(data)).map_err(|error| match error {
+        ConvertError::Unusable(unusable) => unusable,
+        ConvertError::Damaged(reason) => Unusable::Damaged(reason),
+        other => Unusable::Damaged(other.to_string()),
+    });
+    decoded.map(drop)
 }
 
 fn found(index: u32, id: &SymbolId, name: String) -> Found {
@@ -97,7 +110,7 @@ fn found(index: u32, id: &SymbolId, name: String) -> Found {
 }
 
 pub(crate) fn convert(data: &[u8], index: u32, out: &mut dyn Write) -> Result<(), ConvertError> {
-    if is_source_map(data) {
+    if is_alone(data) {
         return write("", json_of(data), out);
     }
     let mut bundle = Bundle::open(data)?;
@@ -216,7 +229,7 @@ fn write(script: &str, json: &[u8], out: &mut dyn Write) -> Result<(), ConvertEr
             ));
         }
     };
-    let functions = Functions::of(script, &map, places);
+    let functions = Functions::of(script, &map, places)?;
     let mut writer = PlaceWriter::default();
     for token in places.tokens() {
         let original = token.get_source().map(|file| Original {
@@ -240,20 +253,17 @@ enum Functions<'m> {
 }
 
 impl<'m> Functions<'m> {
-    fn of(script: &str, map: &'m DecodedMap, places: &SourceMap) -> Self {
+    fn of(script: &str, map: &'m DecodedMap, places: &SourceMap) -> Result<Self, ConvertError> {
         if let DecodedMap::Hermes(map) = map {
-            return Self::Listed(map);
+            return Ok(Self::Listed(map));
         }
-        let in_script = Scopes::of_script(script, map);
+        let in_script = Scopes::of_script(script, map)?;
         if !in_script.is_empty() {
-            return Self::InScript(in_script);
+            return Ok(Self::InScript(in_script));
         }
         let sources = places.source_contents();
-        Self::InSources(
-            sources
-                .map(|source| Scopes::of_source(source.unwrap_or_default()))
-                .collect(),
-        )
+        let sources = sources.map(|source| Scopes::of_source(source.unwrap_or_default()));
+        Ok(Self::InSources(sources.collect::<Result<_, _>>()?))
     }
 
     fn around(&self, token: &Token<'_>) -> Function<'_> {

@@ -79,7 +79,7 @@ fn manifest(path: &str) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn archives_that_inflate_without_end_are_refused() {
-    let limits = ["--symbols-parser-memory-bytes", "67108864"];
+    let limits = ["--symbols-parser-memory-bytes", "134217728"];
     let (server, token) = server(&limits).await;
     let zeros = vec![b' '; 80 << 20];
     let reason = refusal(&server, &token, &bundle(&[("manifest.json", &zeros)])).await;
@@ -124,10 +124,10 @@ async fn names_are_shown_and_never_used_as_paths() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_need_too_much_memory_or_time_are_refused_with_the_reason() {
-    let (mut server, token) = server(&["--symbols-parser-memory-bytes", "67108864"]).await;
+    let (mut server, token) = server(&["--symbols-parser-memory-bytes", "134217728"]).await;
     let file = large_mapping("shop", 400_000);
     let reason = refusal(&server, &token, &file).await;
-    assert!(reason.contains("more than 64 MiB of memory"), "{reason}");
+    assert!(reason.contains("more than 128 MiB of memory"), "{reason}");
     server.change(&["--symbols-parser-ms", "1000"]);
     server.restart().await;
     server.ready().await;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::server::Server;
+use crate::server::{NOW, Server};
 use crate::symbols::{
     CULPRITS, assemble, janks, mapping, obfuscated, sha1, upload_chunk, upload_to,
 };
@@ -416,5 +416,47 @@ async fn older_tools_send_a_mapping_in_one_archive() {
         let detail = problem["detail"].as_str().unwrap();
         assert_eq!(status, 422, "{detail}");
         assert!(detail.contains(expected), "{detail}");
+    }
+}
+
+/// Makes a file that was last written so long before the server's time.
+fn age(path: &Path, hours: u64) {
+    let now = Duration::from_micros(NOW.try_into().unwrap());
+    let written = SystemTime::UNIX_EPOCH + now - Duration::from_secs(hours * 3600);
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(written).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contents_that_a_killed_server_left_behind_are_deleted_after_a_day() {
+    let mut server = Server::start().await;
+    server.ready().await;
+    let operator = server.token("admin").await;
+    let made = json!({"id": "bank", "name": "Bank"});
+    server
+        .call(&operator, Method::POST, "/api/v1/projects", Some(made))
+        .await;
+    let token = uploader(&server).await;
+    let state = upload_to(&server, (&token, "default"), &mapping()).await;
+    assert_eq!(state["state"], "ok", "{state}");
+    let files = server.data_dir().join("symbols/files");
+    let used = files_below(&files);
+    age(&used[0], 100);
+    let leftover = |project: &str, letter: &str, hours: u64| {
+        let folder = files.join(project);
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(letter.repeat(64));
+        std::fs::write(&path, "content").unwrap();
+        age(&path, hours);
+        path
+    };
+    let old = leftover("default", "a", 25);
+    let young = leftover("default", "b", 23);
+    // The control database knows no file of this project, as if it was lost.
+    let unknown = leftover("bank", "a", 25);
+    server.restart().await;
+    wait::until("the old leftover is deleted", async || !old.exists()).await;
+    for path in [&used[0], &young, &unknown] {
+        assert!(path.exists(), "{}", path.display());
     }
 }

@@ -1,7 +1,11 @@
 //! Frames of scripts: their source maps are uploaded as bundlers write them, and the stacks arrive as browsers send them.
 
-use serde_json::json;
+use std::process::Command;
 
+use serde_json::json;
+use unjank_symbols::MIN_MEMORY_BYTES;
+
+use crate::engine::UNJANK;
 use crate::server::Server;
 use crate::symbols::{CULPRITS, READABLE, janks, upload_to};
 
@@ -73,4 +77,28 @@ async fn identifiers_of_a_map_without_sources_are_not_functions() {
     send(&server, &[("Checkout.payNow", 2, 1), ("t.b", 3, 5)]).await;
     let expected = ".Checkout.payNow cart.js:1 1, .t.b cart.js:2 1";
     server.answers(READABLE, expected).await;
+}
+
+#[test]
+fn the_smallest_parser_reads_functions_and_a_smaller_one_says_that_it_cannot() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cart.js.map");
+    std::fs::write(&file, map()).unwrap();
+    let convert = |bytes: u64| {
+        let out = folder.path().join(bytes.to_string());
+        let run = Command::new(UNJANK)
+            .args(["symbol-parser", "--max-seconds", "60"])
+            .args(["--max-memory-bytes", &bytes.to_string(), "convert"])
+            .arg(&file)
+            .arg("0")
+            .arg(&out)
+            .output();
+        let answer = String::from_utf8(run.unwrap().stdout).unwrap();
+        (answer, std::fs::read(out).unwrap())
+    };
+    let (answer, lookup) = convert(MIN_MEMORY_BYTES);
+    assert_eq!(answer, "\"Converted\"");
+    assert!(lookup.windows(3).any(|name| name == b"pay"));
+    let (answer, _) = convert(MIN_MEMORY_BYTES / 2);
+    assert!(answer.contains("--symbols-parser-memory-bytes"), "{answer}");
 }

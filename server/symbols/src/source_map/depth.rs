@@ -56,7 +56,19 @@ struct Level {
     of_expression: usize,
     /// The statements that are parts of each other, without brackets between them.
     of_statement: usize,
-    is_in_template: bool,
+    body: Body,
+    /// Whether the next curly bracket begins the body of a class.
+    is_class_head: bool,
+    /// Whether a value is assigned. In the body of a class, this tells `a = {} * b` from `a() {} *b() {}`.
+    is_assignment: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Body {
+    #[default]
+    Other,
+    Template,
+    Class,
 }
 
 /// What was read last.
@@ -66,6 +78,10 @@ enum Last {
     Operator,
     /// A word behind which a value begins.
     Prefix,
+    /// The word `class`.
+    Class,
+    /// The dot in front of a property, whose name may be any word.
+    Dot,
     Name,
     Value,
     Semicolon,
@@ -91,15 +107,42 @@ impl Reader<'_> {
             return false;
         };
         let word = word_at(code);
+        if let Some(word) = word
+            && self.last == Last::Dot
+        {
+            self.read(word.len(), Last::Name);
+            return true;
+        }
         self.end_statement(word, is_new_line);
         if let Some(word) = word {
             self.word(word);
             return true;
         }
+        // A member with the name `class`.
+        if self.last == Last::Class && first != b'{' {
+            self.set_class_head(false);
+        }
         match first {
-            b'(' | b'[' | b'{' => self.open(1, false),
+            b'(' | b'[' => self.open(1, Body::Other),
+            b'{' => {
+                let body = match self.set_class_head(false) {
+                    true => Body::Class,
+                    false => Body::Other,
+                };
+                self.open(1, body);
+            }
             b')' | b']' | b'}' => self.close(first),
-            b'`' => self.template(1),
+            b'`' => {
+                // The value in front of a template is a function that is called.
+                if !self.is_value_next() {
+                    self.add_to_expression();
+                }
+                self.template(1);
+            }
+            b'.' if code.starts_with(b"...") => {
+                self.add_to_expression();
+                self.read(3, Last::Operator);
+            }
             b',' => {
                 self.end_expression();
                 self.read(1, Last::Operator);
@@ -134,19 +177,22 @@ impl Reader<'_> {
             self.rest = self.rest.trim_ascii_start();
             let comment = match self.rest {
                 [b'/', b'/', line @ ..] => {
-                    let end = line.iter().position(|byte| *byte == b'\n');
+                    let end = (0..line.len()).find(|at| is_line_end(line, *at));
                     end.map_or(self.rest.len(), |end| end + 2)
                 }
                 [b'/', b'*', comment @ ..] => {
                     let end = comment.windows(2).position(|end| end == b"*/");
                     end.map_or(self.rest.len(), |end| end + 4)
                 }
-                _ => break,
+                other => match blank(other, 0) {
+                    0 => break,
+                    bytes => bytes,
+                },
             };
             self.skip(comment);
         }
         let skipped = from.len() - self.rest.len();
-        from.iter().take(skipped).any(|byte| *byte == b'\n')
+        (0..skipped).any(|at| is_line_end(from, at))
     }
 
     /// Ends the statement before a word or symbol that does not continue it.
@@ -161,13 +207,25 @@ impl Reader<'_> {
         let is_other_line = is_new_line && word.is_some();
         match self.last {
             Last::Semicolon => self.end_all(),
-            Last::CurlyBracket if word.is_some() => self.end_all(),
+            Last::CurlyBracket if word.is_some() || self.is_between_members() => self.end_all(),
             Last::Name | Last::Value if is_other_line => self.end_all(),
             // What follows may be the statement that belongs to `if (…)`.
             Last::RoundBracket if is_other_line => self.end_expression(),
             _ if word == Some(&b"case"[..]) => self.end_all(),
             _ => {}
         }
+    }
+
+    /// Whether a bracket that was closed was the body of a method of a class.
+    fn is_between_members(&self) -> bool {
+        let level = self.levels.last();
+        level.is_some_and(|level| level.body == Body::Class && !level.is_assignment)
+    }
+
+    /// Notes whether the head of a class is open. Returns whether it was.
+    fn set_class_head(&mut self, is_open: bool) -> bool {
+        let level = self.levels.last_mut();
+        level.is_some_and(|level| mem::replace(&mut level.is_class_head, is_open))
     }
 
     fn end_expression(&mut self) {
@@ -180,6 +238,7 @@ impl Reader<'_> {
         self.end_expression();
         if let Some(level) = self.levels.last_mut() {
             self.depth -= mem::take(&mut level.of_statement);
+            level.is_assignment = false;
         }
     }
 
@@ -200,15 +259,19 @@ impl Reader<'_> {
         }
         if PREFIXES.contains(&word) {
             self.add_to_expression();
+            if word == b"class" {
+                self.set_class_head(true);
+                return self.read(word.len(), Last::Class);
+            }
             return self.read(word.len(), Last::Prefix);
         }
         self.read(word.len(), Last::Name);
     }
 
-    fn open(&mut self, bytes: usize, is_in_template: bool) {
+    fn open(&mut self, bytes: usize, body: Body) {
         self.add_to_expression();
         self.levels.push(Level {
-            is_in_template,
+            body,
             ..Level::default()
         });
         self.read(bytes, Last::Operator);
@@ -221,7 +284,7 @@ impl Reader<'_> {
             _ => self.levels.pop(),
         };
         let is_curly = bracket == b'}';
-        if is_curly && closed.is_some_and(|level| level.is_in_template) {
+        if is_curly && closed.is_some_and(|level| level.body == Body::Template) {
             return self.template(1);
         }
         let last = match is_curly {
@@ -237,7 +300,7 @@ impl Reader<'_> {
         loop {
             match self.rest.get(at..).unwrap_or_default() {
                 [b'\\', _, ..] => at += 2,
-                [b'$', b'{', ..] => return self.open(at + 2, true),
+                [b'$', b'{', ..] => return self.open(at + 2, Body::Template),
                 [b'`', ..] => return self.read(at + 1, Last::Value),
                 [_, ..] => at += 1,
                 [] => return self.read(at, Last::Value),
@@ -259,7 +322,17 @@ impl Reader<'_> {
                 if !is_twice || matches!(symbol, b'!' | b'~') {
                     self.add_to_expression();
                 }
-                self.read(1, Last::Operator);
+                if symbol == b'='
+                    && let Some(level) = self.levels.last_mut()
+                {
+                    level.is_assignment = true;
+                    level.is_class_head = false;
+                }
+                let last = match symbol {
+                    b'.' => Last::Dot,
+                    _ => Last::Operator,
+                };
+                self.read(1, last);
             }
         }
     }
@@ -268,16 +341,36 @@ impl Reader<'_> {
     fn is_value_next(&self) -> bool {
         matches!(
             self.last,
-            Last::Operator | Last::Prefix | Last::Semicolon | Last::CurlyBracket
+            Last::Operator | Last::Prefix | Last::Class | Last::Semicolon | Last::CurlyBracket
         )
     }
 }
 
+/// Whether a line ends at this place of the code.
+fn is_line_end(code: &[u8], at: usize) -> bool {
+    matches!(
+        code.get(at..),
+        Some([b'\n' | b'\r', ..] | [0xe2, 0x80, 0xa8 | 0xa9, ..])
+    )
+}
+
+/// The word at the start of the code, with the `#` of a private name.
 fn word_at(code: &[u8]) -> Option<&[u8]> {
     let is_letter =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..=0xff);
-    let length = code.iter().take_while(|byte| is_letter(**byte)).count();
-    code.get(..length).filter(|word| !word.is_empty())
+    let private = usize::from(code.starts_with(b"#"));
+    let is_in_word = |at| code.get(at).is_some_and(|byte| is_letter(*byte)) && blank(code, at) == 0;
+    let end = (private..).find(|at| !is_in_word(*at))?;
+    code.get(..end).filter(|_| end > private)
+}
+
+/// The length of the blank beyond ASCII at this place of the code: an end of a line, a space that does not break, or the mark at the start of a file.
+fn blank(code: &[u8], at: usize) -> usize {
+    match code.get(at..) {
+        Some([0xe2, 0x80, 0xa8 | 0xa9, ..] | [0xef, 0xbb, 0xbf, ..]) => 3,
+        Some([0xc2, 0xa0, ..]) => 2,
+        _ => 0,
+    }
 }
 
 /// The length of the text in quotes at the start of the code. `None` if it does not end in its line.
@@ -302,8 +395,11 @@ fn text_length(code: &[u8]) -> Option<usize> {
 fn pattern_length(code: &[u8]) -> Option<usize> {
     let (mut at, mut is_in_set) = (1, false);
     while at < MAX_PATTERN_BYTES {
+        if is_line_end(code, at) {
+            return None;
+        }
         match code.get(at..)? {
-            [] | [b'\n', ..] => return None,
+            [] => return None,
             [b'\\', _, ..] => at += 1,
             [b'[', ..] => is_in_set = true,
             [b']', ..] => is_in_set = false,
@@ -316,75 +412,4 @@ fn pattern_length(code: &[u8]) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MOST: usize = 40;
-
-    #[test]
-    fn brackets_operators_and_statements_within_each_other_count() {
-        for (start, part) in [
-            ("", "("),
-            ("", "f(["),
-            ("", "{a:"),
-            ("", "class{a(){"),
-            ("", "`${"),
-            ("x", "+a"),
-            ("x", " + a\n"),
-            ("x", ".a()"),
-            ("x", "\n  .then(a => b)"),
-            ("x", "?a:b"),
-            ("", "a=>"),
-            ("", "!"),
-            ("", "- "),
-            ("", "typeof "),
-            ("", "new "),
-            ("", "if(a)"),
-            ("", "if(a)b(),c();else "),
-            ("", "if (a) {\n  b();\n} else "),
-            ("", "if (a)\n  b()\nelse "),
-            ("", "for(;;)"),
-            ("x=/'/;", "a("),
-            ("if(x)y;", "a("),
-        ] {
-            let text = |count| [start, &part.repeat(count)].concat();
-            assert!(!is_deeper(&text(4), MOST), "{part}");
-            assert!(is_deeper(&text(50), MOST), "{part}");
-        }
-    }
-
-    #[test]
-    fn what_is_beside_each_other_does_not_count() {
-        for part in [
-            "a();",
-            "a.b(c + d)\n",
-            "a = b\n",
-            "x(),",
-            "function a(b) { return b + 1 }\n",
-            "function a(){}",
-            "if(a){b()}else{c()}",
-            "if(a)b();",
-            "case 1:",
-            "class A{b(){}c=1;#d=2}",
-            "// Isn't it :-( (((\n",
-            "/* (((( */",
-            "'((((',",
-            "\"it's (((\",",
-            "`((( ${a} (((`,",
-            "x=/[/(]\\/(/;",
-            "x=a/b;y=c++/d;",
-        ] {
-            assert!(!is_deeper(&part.repeat(200), MOST), "{part}");
-        }
-    }
-
-    #[test]
-    fn texts_without_an_end_are_read() {
-        for text in [
-            "", "'", "`", "`${", "/", "/*", "//", "\\", "'\\", "`\\", "/[", "}}}", ")",
-        ] {
-            assert!(!is_deeper(text, MOST), "{text}");
-            assert!(!is_deeper(&["a", text].concat(), MOST), "{text}");
-        }
-    }
-}
+mod tests;

@@ -1,11 +1,13 @@
 //! The names that a source map has for the functions of its script.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use js_source_scopes::{NameComponent, ScopeName, SourceContext, SourcePosition};
 use sourcemap::{DecodedMap, Token};
 
-use super::naming::{Naming, joined, written_name};
+use super::naming::{Classes, MAX_NAME_BYTES, Naming};
 use super::places::WRITTEN;
 
 /// The map of a script.
@@ -13,19 +15,35 @@ pub(super) struct MapNames<'m> {
     pub(super) script: &'m str,
     pub(super) context: &'m SourceContext<&'m str>,
     pub(super) map: &'m DecodedMap,
+    /// The parts that were looked up, by their start. Many functions can share a part, and a lookup takes longer if many places of the map
+    /// have the same position.
+    pub(super) parts: RefCell<HashMap<u32, PartName<'m>>>,
+}
+
+/// What the map says about a part of a name.
+#[derive(Clone, Copy)]
+pub(super) struct PartName<'m> {
+    original: Option<&'m str>,
+    /// Whether the map has a name for exactly the place of the part.
+    is_named: bool,
 }
 
 impl<'m> MapNames<'m> {
     pub(super) fn name(
         &self,
+        classes: &Classes<'_>,
         range: &Range<u32>,
         scope: &ScopeName,
         naming: &Naming,
     ) -> Option<String> {
-        let written = written_name(self.script, scope, naming);
-        if let Some(original) = self.original_name(scope, naming) {
+        let written = classes.written_name(scope, naming);
+        if let Some(original) = self.original_name(classes, scope, naming) {
             let is_other = written.as_ref() != Some(&original);
-            if is_other || scope.components().any(|part| self.is_named(part)) {
+            if is_other
+                || scope
+                    .components()
+                    .any(|part| self.part(part).is_some_and(|part| part.is_named))
+            {
                 return Some(original);
             }
         }
@@ -34,10 +52,15 @@ impl<'m> MapNames<'m> {
         at_end.or_else(|| written.map(|name| format!("{WRITTEN}{name}")))
     }
 
-    fn original_name(&self, scope: &ScopeName, naming: &Naming) -> Option<String> {
-        let name = || joined(self.script, scope, |part| self.original(part));
+    fn original_name(
+        &self,
+        classes: &Classes<'_>,
+        scope: &ScopeName,
+        naming: &Naming,
+    ) -> Option<String> {
+        let name = || classes.joined(scope, |part| self.part(part)?.original);
         match naming {
-            Naming::Whole => Some(name()),
+            Naming::Whole => name(),
             Naming::Field(field) => {
                 let written = self.script.get(field.clone())?;
                 let start = u32::try_from(field.start).ok();
@@ -47,26 +70,27 @@ impl<'m> MapNames<'m> {
                     true => "#",
                     false => "",
                 };
-                Some(format!("{}.{private}{field}", name()))
+                Some(format!("{}.{private}{field}", name()?))
             }
             Naming::Nothing => None,
         }
     }
 
-    /// Returns the name that the map has at a part of a name. Some tools put it behind the part.
-    fn original(&self, part: &NameComponent) -> Option<&'m str> {
+    /// Looks up the part of a name that is in the text.
+    fn part(&self, part: &NameComponent) -> Option<PartName<'m>> {
         let range = part.range()?;
-        let name = |offset| {
-            let name = self.name_near(offset)?;
-            (!self.is_keyword(part, name)).then_some(name)
-        };
-        name(range.start).or_else(|| name(range.end))
-    }
-
-    /// Whether the map has a name for exactly the place of a part.
-    fn is_named(&self, part: &NameComponent) -> bool {
-        let name = part.range().and_then(|range| self.name_at(range.start));
-        name.is_some_and(|name| !self.is_keyword(part, name))
+        let known = self.parts.borrow().get(&range.start).copied();
+        if known.is_some() {
+            return known;
+        }
+        let name = |name: Option<&'m str>| name.filter(|name| !self.is_keyword(part, name));
+        // Some tools put the name behind the part.
+        let original =
+            name(self.name_near(range.start)).or_else(|| name(self.name_near(range.end)));
+        let is_named = name(self.name_at(range.start)).is_some();
+        let found = PartName { original, is_named };
+        self.parts.borrow_mut().insert(range.start, found);
+        Some(found)
     }
 
     /// Terser writes `load: async () => {}` for the method `async load() {}`, and calls the key `async`.
@@ -89,7 +113,7 @@ impl<'m> MapNames<'m> {
     fn name_at(&self, offset: u32) -> Option<&'m str> {
         let (place, token) = self.token(offset)?;
         let is_here = token.get_dst() == (place.line, place.column);
-        token.get_name().filter(|_| is_here)
+        name_of(&token).filter(|_| is_here)
     }
 
     /// Returns the name that the map has for this place, or for the character before.
@@ -103,11 +127,9 @@ impl<'m> MapNames<'m> {
         let of_word = || {
             let before = self.map.lookup_token(line, column.checked_sub(1)?)?;
             let original = |token: &Token<'m>| (token.get_src_id(), token.get_src());
-            before
-                .get_name()
-                .filter(|_| original(&before) == original(&token))
+            name_of(&before).filter(|_| original(&before) == original(&token))
         };
-        token.get_name().or_else(of_word)
+        name_of(&token).or_else(of_word)
     }
 
     /// Returns the name that the map has for the last character of a function, and for nothing behind it.
@@ -117,6 +139,12 @@ impl<'m> MapNames<'m> {
         if last.get_dst() != (place.line, place.column) || behind == Some(last) {
             return None;
         }
-        Some(last.get_name()?.to_owned())
+        Some(name_of(&last)?.to_owned())
     }
+}
+
+/// Returns the name that the map has for a place, unless it is too long. Any number of places may have the same name.
+fn name_of<'m>(token: &Token<'m>) -> Option<&'m str> {
+    let name = token.get_name();
+    name.filter(|name| name.len() <= MAX_NAME_BYTES)
 }

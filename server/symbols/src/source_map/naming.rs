@@ -4,11 +4,15 @@
 //! name may be that of a variable to which a call assigns its result, or that of a class.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use js_source_scopes::{NameComponent, ScopeName, Scopes};
 
+/// A function with a longer name counts as one without a name. Many functions can share a part of their names.
+pub(super) const MAX_NAME_BYTES: usize = 4 << 10;
+/// Comments between a function and its name are not longer than this.
+const MAX_DISTANCE_BYTES: usize = 16 << 10;
 const STATIC: &str = "static";
 /// Stands for `static` in front of a block, and makes a method of it.
 const METHOD: &str = "_uj_()";
@@ -26,13 +30,16 @@ pub(super) enum Naming {
 /// The classes of a text.
 pub(super) struct Classes<'t> {
     text: &'t str,
-    /// The end of the name, and the classes with this name.
-    by_name: HashMap<u32, Vec<Range<u32>>>,
+    /// The classes by the end of their name: where each starts, in order, and the largest end of those up to it.
+    by_name: HashMap<u32, Vec<(u32, u32)>>,
+    /// The starts of the names behind the word `class`.
+    own_names: HashSet<u32>,
 }
 
 impl<'t> Classes<'t> {
     pub(super) fn of(text: &'t str, scopes: &Scopes) -> Self {
-        let mut by_name: HashMap<u32, Vec<Range<u32>>> = HashMap::new();
+        let mut by_name: HashMap<u32, Vec<(u32, u32)>> = HashMap::new();
+        let mut own_names = HashSet::new();
         for (range, scope) in scopes {
             let is_class = |scope: &&ScopeName| {
                 scope
@@ -41,11 +48,28 @@ impl<'t> Classes<'t> {
                     .is_some_and(|one| one.text() == "new ")
             };
             let name = scope.as_ref().filter(is_class).and_then(last_range);
-            if let Some(name) = name {
-                by_name.entry(name.end).or_default().push(range.clone());
+            let Some(name) = name else {
+                continue;
+            };
+            let classes = by_name.entry(name.end).or_default();
+            classes.push((range.start, range.end));
+            if name.start >= range.start {
+                own_names.insert(name.start);
             }
         }
-        Self { text, by_name }
+        for classes in by_name.values_mut() {
+            classes.sort_unstable();
+            let mut largest = 0;
+            for (_, end) in classes {
+                largest = largest.max(*end);
+                *end = largest;
+            }
+        }
+        Self {
+            text,
+            by_name,
+            own_names,
+        }
     }
 
     pub(super) fn naming(&self, function: &Range<u32>, scope: &ScopeName) -> Naming {
@@ -89,10 +113,12 @@ impl<'t> Classes<'t> {
     /// Whether the function is a field of the class whose name was found.
     fn field(&self, function: &Range<u32>, scope: &ScopeName, target: &str) -> Naming {
         let classes = last_range(scope).and_then(|name| self.by_name.get(&name.end));
-        let is_around = |class: &Range<u32>| {
-            class != function && class.start <= function.start && function.end <= class.end
-        };
-        if !classes.is_some_and(|classes| classes.iter().any(is_around)) {
+        let is_within = classes.is_some_and(|classes| {
+            let before = classes.partition_point(|(start, _)| *start < function.start);
+            let last = before.checked_sub(1).and_then(|last| classes.get(last));
+            last.is_some_and(|(_, end)| function.end <= *end)
+        });
+        if !is_within {
             return Naming::Nothing;
         }
         let before = target.trim_end_matches(is_letter);
@@ -101,6 +127,54 @@ impl<'t> Classes<'t> {
         }
         Naming::Field(before.len() - usize::from(before.ends_with('#'))..target.len())
     }
+
+    /// The name of a function as it is written in the text.
+    pub(super) fn written_name(&self, scope: &ScopeName, naming: &Naming) -> Option<String> {
+        let name = || self.joined(scope, |_| None);
+        match naming {
+            Naming::Whole => name(),
+            Naming::Field(field) => Some(format!("{}.{}", name()?, self.text.get(field.clone())?)),
+            Naming::Nothing => None,
+        }
+    }
+
+    /// Puts the parts of a name together, with the original name of each that has one. `None` if the name is too long.
+    pub(super) fn joined<'n>(
+        &self,
+        scope: &'n ScopeName,
+        original: impl Fn(&NameComponent) -> Option<&'n str>,
+    ) -> Option<String> {
+        let mut parts: Vec<&str> = Vec::new();
+        for component in scope.components() {
+            let mut part = original(component).unwrap_or(component.text());
+            // `#` is a part of its own, and in some maps also a part of the name.
+            if parts.last() == Some(&"#") {
+                part = part.strip_prefix('#').unwrap_or(part);
+            }
+            // The reader leaves out the dot between `shop.cart` and `pay` in `shop.cart = { pay() {} }`.
+            let is_name = component.range().is_some() || part.starts_with(['<', '#']);
+            if is_name && parts.last().is_some_and(|last| is_whole(last)) {
+                parts.push(".");
+            }
+            // `Cart = class Cart`, or `Cart = class _Cart` as esbuild writes it, is one class.
+            if let [.., variable, "."] = parts.as_slice()
+                && self.is_own_name(component)
+                && [Some(part), part.strip_prefix('_')].contains(&Some(*variable))
+            {
+                parts.pop();
+                continue;
+            }
+            parts.push(part);
+        }
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        (bytes <= MAX_NAME_BYTES).then(|| parts.concat())
+    }
+
+    /// Whether a part of a name is the one behind the word `class`.
+    fn is_own_name(&self, part: &NameComponent) -> bool {
+        let range = part.range();
+        range.is_some_and(|range| self.own_names.contains(&range.start))
+    }
 }
 
 /// Whether a part of a name stands for one that only the running program knows: `["pay" + "Now"]() {}`.
@@ -108,58 +182,9 @@ fn is_computed(part: &NameComponent) -> bool {
     part.range().is_none() && part.text().contains("<computed>")
 }
 
-/// The name of a function as it is written in the text.
-pub(super) fn written_name(text: &str, scope: &ScopeName, naming: &Naming) -> Option<String> {
-    let name = || joined(text, scope, |_| None);
-    match naming {
-        Naming::Whole => Some(name()),
-        Naming::Field(field) => Some(format!("{}.{}", name(), text.get(field.clone())?)),
-        Naming::Nothing => None,
-    }
-}
-
-/// Puts the parts of a name together, with the original name of each that has one.
-pub(super) fn joined<'t>(
-    text: &str,
-    scope: &'t ScopeName,
-    original: impl Fn(&NameComponent) -> Option<&'t str>,
-) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for component in scope.components() {
-        let mut part = original(component).unwrap_or(component.text());
-        // `#` is a part of its own, and in some maps also a part of the name.
-        if parts.last() == Some(&"#") {
-            part = part.strip_prefix('#').unwrap_or(part);
-        }
-        // The reader leaves out the dot between `shop.cart` and `pay` in `shop.cart = { pay() {} }`.
-        let is_name = component.range().is_some() || part.starts_with(['<', '#']);
-        if is_name && parts.last().is_some_and(|last| is_whole(last)) {
-            parts.push(".");
-        }
-        // `Cart = class Cart`, or `Cart = class _Cart` as esbuild writes it, is one class.
-        if let [.., variable, "."] = parts.as_slice()
-            && is_class(text, component)
-            && [Some(part), part.strip_prefix('_')].contains(&Some(*variable))
-        {
-            parts.pop();
-            continue;
-        }
-        parts.push(part);
-    }
-    parts.concat()
-}
-
 /// Whether the part before is a name, and not what is in front of one, such as `new `.
 fn is_whole(part: &str) -> bool {
     !part.ends_with(['.', ' ', '#', '['])
-}
-
-/// Whether a part of a name is the one behind the word `class`.
-fn is_class(text: &str, part: &NameComponent) -> bool {
-    let before = part
-        .range()
-        .and_then(|range| text.get(..range.start as usize));
-    before.is_some_and(|before| without_comments(before).ends_with("class"))
 }
 
 /// The place of the last part of a name that is in the text.
@@ -177,9 +202,10 @@ struct Target<'t> {
 
 /// Reads backwards from a function: `const pay = (`. `None` if the function is a part of another expression.
 fn target(before: &str) -> Option<Target<'_>> {
-    let (mut rest, mut brackets) = (without_comments(before), 0);
+    let from = before.len().saturating_sub(MAX_DISTANCE_BYTES);
+    let (mut rest, mut brackets) = (without_comments(before, from), 0);
     while let Some(outer) = rest.strip_suffix('(') {
-        rest = without_comments(outer);
+        rest = without_comments(outer, from);
         brackets += 1;
     }
     let rest = rest.strip_suffix('=').or_else(|| rest.strip_suffix(':'))?;
@@ -188,19 +214,22 @@ fn target(before: &str) -> Option<Target<'_>> {
         .find_map(|operator| rest.strip_suffix(*operator))
         .unwrap_or(rest);
     Some(Target {
-        text: without_comments(rest),
+        text: without_comments(rest, from),
         brackets,
     })
 }
 
-/// Returns the text without blanks and comments at its end.
-fn without_comments(text: &str) -> &str {
+/// Returns the text without blanks and comments at its end. Comments that begin before the byte `from` stay: what looks like the end of a
+/// comment may be that of a regular expression.
+fn without_comments(text: &str, from: usize) -> &str {
     let mut text = text.trim_end();
     while let Some(comment) = text.strip_suffix("*/") {
-        let Some(start) = comment.rfind("/*") else {
+        let near = comment.as_bytes().get(from..).unwrap_or_default();
+        let start = near.windows(2).rposition(|start| start == b"/*");
+        let Some(start) = start else {
             return text;
         };
-        text = text.get(..start).unwrap_or_default().trim_end();
+        text = text.get(..from + start).unwrap_or_default().trim_end();
     }
     text
 }

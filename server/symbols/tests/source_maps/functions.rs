@@ -139,6 +139,8 @@ fn each_function_has_the_name_that_it_was_given() {
         ("a.Cart = class Cart { #pay() {@} }", "a.Cart.#pay"),
         ("a.cart = { pay() {@} }", "a.cart.pay"),
         ("class Cart { Cart() {@} }", "Cart.Cart"),
+        ("var Cart = class /* a */ Cart { pay() {@} }", "Cart.pay"),
+        ("const Cart = [class {}, class { h = () => {@} }]", "Cart.h"),
     ] {
         assert_eq!(around(source, ""), [name, name], "{source}");
         assert_eq!(around(source, "t.k")[0], name, "{source}");
@@ -162,6 +164,7 @@ fn functions_do_not_have_the_names_of_variables_and_classes_around_them() {
         "class Cart { static {@} }",
         "class Cart { static{items.map(x => {@})} }",
         "class Cart { sums = items.map(x => {@}) }",
+        "const Cart = [class {}, [() => {@}]]",
         "class Cart { pay = debounce(() => {@}) }",
         "class Cart { ['pay' + 'Now']() {@} }",
         "const cart = { ['pay' + 'Now']() {@} }",
@@ -239,4 +242,49 @@ fn the_functions_of_long_chains_have_names() {
         "]".repeat(120),
     );
     assert_eq!(around(&source, ""), ["pay", "pay"]);
+}
+
+#[test]
+fn functions_of_many_classes_and_private_methods_have_names() {
+    let classes = "class { h = () => {} }, ".repeat(2_000);
+    let source = format!("const Cart = [{classes}class {{ h = () => {{@}} }}]");
+    assert_eq!(around(&source, ""), ["Cart.h", "Cart.h"]);
+    let methods: String = (0..500).map(|n| format!("#a{n}() {{}} ")).collect();
+    let source = format!("class Cart {{ {methods}#pay() {{@}} }}");
+    assert_eq!(around(&source, ""), ["Cart.#pay", "Cart.#pay"]);
+}
+
+#[test]
+fn functions_with_very_long_names_or_comments_in_front_of_them_have_no_name() {
+    for (bytes, is_named) in [(1_000, true), (20_000, false)] {
+        let long = "a".repeat(bytes);
+        for (source, name) in [
+            (
+                format!("const {long} = {{ pay() {{@}} }}"),
+                format!("{long}.pay"),
+            ),
+            (
+                format!("const pay = /* {long} */ () => {{@}}"),
+                "pay".to_owned(),
+            ),
+        ] {
+            let expected = match is_named {
+                true => name.as_str(),
+                false => "<anonymous>",
+            };
+            assert_eq!(around(&source, ""), [expected, expected], "{bytes}");
+        }
+    }
+}
+
+#[test]
+fn names_in_a_map_that_are_very_long_do_not_count() {
+    let source = "class t { k = () => { } }";
+    let long = "Cart".repeat(2_000);
+    let map = serde_json::json!({
+        "version": 3, "debugId": ID, "sources": ["cart.js"], "names": [long, "pay"], "mappings": "AAAA,MAAMA,IAAIC,UAAU",
+    });
+    let data = bundle::of(&[("cart.js", source, &map.to_string())]);
+    let found = lookup(&data, 0).java_script(1, 22, "x").unwrap();
+    assert_eq!(found.function, "t.pay");
 }

@@ -1,6 +1,6 @@
 //! Source maps as tools write them: fields twice, in other spellings and of other types.
 
-use unjank_symbols::{Unusable, inspect};
+use unjank_symbols::{Unusable, convert, inspect};
 
 use super::{ID, lookup, source_map};
 
@@ -98,9 +98,11 @@ fn maps_without_places_or_with_wrong_ones_are_refused_at_once() {
         (r#""mappings":"AACA,AAZZZZZA""#, ""),
         (r#""mappings":7"#, ""),
     ] {
-        let error = inspect(map.replace(places, other).as_bytes()).unwrap_err();
+        let map = map.replace(places, other);
+        let error = inspect(map.as_bytes()).unwrap_err();
         assert!(matches!(error, Unusable::Damaged(_)), "{other}: {error}");
         assert!(error.to_string().contains(reason), "{error}");
+        assert!(convert(map.as_bytes(), 0, &mut Vec::new()).is_err());
     }
 }
 
