@@ -1,5 +1,6 @@
 //! A set in a bucket: uploads it from a folder, and downloads it to one. The objects have the names of the files, below a prefix.
 
+mod request_errors;
 #[cfg(test)]
 mod tests;
 
@@ -7,13 +8,13 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Debug, Formatter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path as Name;
-use object_store::{Error, MultipartUpload, ObjectStore, ObjectStoreExt, RetryConfig};
+use object_store::{Error, MultipartUpload, ObjectStore, ObjectStoreExt, PutResult, RetryConfig};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -50,6 +51,8 @@ pub struct BackupBucket {
     /// The prefix.
     root: Name,
     url: String,
+    /// Requests to store an object that the bucket has neither fulfilled nor refused. It may store such an object at any time.
+    unanswered: Arc<AtomicUsize>,
 }
 
 impl Debug for BackupBucket {
@@ -80,6 +83,7 @@ impl BackupBucket {
             name: opened.name,
             endpoint: opened.endpoint,
             root: opened.root,
+            unanswered: Arc::default(),
         })
     }
 
@@ -114,8 +118,32 @@ impl BackupBucket {
     pub(super) async fn claim(&self, claim: &Claim) -> anyhow::Result<()> {
         let name = self.object(&claim.path())?;
         let content = claim::CONTENT.as_bytes().to_vec();
-        let sent = self.objects.put(&name, content.into()).await;
-        sent.map(|_| ()).map_err(|error| self.why(error))
+        self.store_object(self.objects.put(&name, content.into()))
+            .await
+    }
+
+    /// Runs a request that stores an object.
+    async fn store_object(
+        &self,
+        request: impl Future<Output = object_store::Result<PutResult>>,
+    ) -> anyhow::Result<()> {
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+        let answer = request.await;
+        let is_refused = matches!(
+            answer,
+            Err(Error::PermissionDenied { .. }
+                | Error::Unauthenticated { .. }
+                | Error::NotFound { .. })
+        );
+        if answer.is_ok() || is_refused {
+            self.unanswered.fetch_sub(1, Ordering::Relaxed);
+        }
+        answer.map(|_| ()).map_err(|error| self.why(error))
+    }
+
+    /// Whether the bucket has answered all requests to store an object.
+    pub(super) fn is_settled(&self) -> bool {
+        self.unanswered.load(Ordering::Relaxed) == 0
     }
 
     /// Fails if anything but a stored claim is below the prefix. If two backups claim it at the same time, at least one of them fails.
@@ -202,8 +230,10 @@ impl BackupBucket {
         let mut file = File::open(folder.join(path)).await.with_context(failed)?;
         if bytes <= PIECE {
             let content = next_piece(&mut file, PIECE).await.with_context(failed)?;
-            let sent = self.objects.put(&name, content.into()).await;
-            sent.map_err(|error| self.why(error)).with_context(failed)?;
+            let sent = self
+                .store_object(self.objects.put(&name, content.into()))
+                .await;
+            sent.with_context(failed)?;
             count(bytes);
             return Ok(());
         }
@@ -240,8 +270,7 @@ impl BackupBucket {
             sent.map_err(|error| self.why(error))?;
             count(bytes);
         }
-        let completed = upload.complete().await;
-        completed.map(|_| ()).map_err(|error| self.why(error))
+        self.store_object(upload.complete()).await
     }
 
     /// Reads the description of the set, and checks that the bucket has its files. `with_tables`: also those below `clickhouse/`.
@@ -307,7 +336,7 @@ impl BackupBucket {
                 .with_context(failed)?;
             anyhow::ensure!(
                 piece.len() as u64 == end - begin,
-                "{}: the file has changed meanwhile",
+                "{}: the file has changed meanwhile. Repeat the command once no program writes there",
                 failed()
             );
             file.write_all(&piece).await.with_context(failed)?;
@@ -333,18 +362,30 @@ impl BackupBucket {
     }
 
     /// Ends an upload: deletes its files unless the set is complete, and then the claim. Without the claim, the prefix belongs to another
-    /// backup, and nothing is deleted. Returns whether the files are a complete set.
+    /// backup, and nothing is deleted. While the bucket may still store files, the claim stays, so that no other backup gets them. Returns whether
+    /// the files are a complete set.
     pub(super) async fn end(&self, claim: &Claim) -> anyhow::Result<bool> {
         let own = claim.path();
         if !self.has(&own).await? {
             return Ok(false);
         }
-        let is_complete = !claim.files.is_empty() && self.has(Path::new(DESCRIPTION)).await?;
+        let is_complete = self.is_complete(claim).await?;
         if !is_complete {
             self.delete(&claim.files).await?;
         }
-        self.delete(&[own]).await?;
+        if is_complete || self.is_settled() {
+            self.delete(&[own]).await?;
+        }
         Ok(is_complete)
+    }
+
+    /// Whether all files of an upload are there. The description alone may have come late, after the others were deleted.
+    async fn is_complete(&self, claim: &Claim) -> anyhow::Result<bool> {
+        if claim.files.is_empty() || !self.has(Path::new(DESCRIPTION)).await? {
+            return Ok(false);
+        }
+        let stored = self.list_all().await?;
+        Ok(claim.files.iter().all(|path| stored.contains_key(path)))
     }
 
     /// Does the same for the upload of a killed backup, to any prefix of this bucket.
@@ -401,39 +442,6 @@ impl BackupBucket {
         let parts = parts.into_iter().flatten();
         parts.map(|part| part.as_ref().to_owned()).collect()
     }
-
-    /// Says why a request failed, and what to do.
-    fn why(&self, error: Error) -> anyhow::Error {
-        let missing = is_missing_bucket(&error);
-        let error = anyhow::Error::from(error);
-        let text = format!("{error:#}");
-        let is_denied = ["status code: 401", "status code: 403"];
-        let bucket = &self.name;
-        let what = if missing {
-            format!("there is no bucket `{bucket}`: check its name, AWS_ENDPOINT and AWS_REGION")
-        } else if is_denied.iter().any(|status| text.contains(status)) {
-            format!(
-                "the bucket `{bucket}` rejects the credentials: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the rights of the key"
-            )
-        } else if text.contains("169.254.") {
-            "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".to_owned()
-        } else if text.contains("timed out") {
-            format!(
-                "the bucket `{bucket}` does not answer in time: check the network and AWS_ENDPOINT. If the network is slow, raise AWS_TIMEOUT, such as AWS_TIMEOUT='30 minutes'"
-            )
-        } else if text.contains("HTTP error") {
-            format!(
-                "the bucket `{bucket}` does not answer: check the network and AWS_ENDPOINT, and AWS_ALLOW_HTTP if the endpoint has no TLS"
-            )
-        } else {
-            format!("the bucket `{bucket}` cannot be used")
-        };
-        anyhow::anyhow!("{what} ({})", error.root_cause())
-    }
-}
-
-fn is_missing_bucket(error: &Error) -> bool {
-    error.to_string().contains("NoSuchBucket")
 }
 
 fn check_running(stop: &CancellationToken) -> anyhow::Result<()> {

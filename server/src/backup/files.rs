@@ -106,7 +106,7 @@ pub(super) async fn copy_back(file: &CopiedFile, from: &Path, to: &Path) -> anyh
     let copied = copy(&from.join(&file.path), to, &file.path).await?;
     anyhow::ensure!(
         copied == *file,
-        "{} has changed since the backup was made",
+        "{} has changed since the backup was made. If this happens again, restore another backup",
         from.join(&file.path).display()
     );
     Ok(())

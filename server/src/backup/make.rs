@@ -257,7 +257,9 @@ impl Job<'_> {
             })
             .await
         };
-        let copied = copied.await.context("ClickHouse cannot copy its tables")?;
+        let copied = copied
+            .await
+            .context("ClickHouse cannot copy its tables, so no backup was made")?;
         Ok((parts, copied))
     }
 
@@ -360,7 +362,7 @@ impl Job<'_> {
             let _cancelled = self.store.cancel_backup(copy).await.is_ok();
         }
         if let Err(error) = std::fs::remove_dir_all(self.to) {
-            tracing::warn!(%error, folder = %self.to.display(), "cannot delete the unfinished backup");
+            tracing::warn!(%error, folder = %self.to.display(), "cannot delete the unfinished backup: delete this folder");
         }
     }
 }

@@ -93,8 +93,12 @@ impl Staging {
             let record = fs::read(&path);
             let record = record.with_context(|| format!("cannot read {}", path.display()))?;
             let claim = serde_json::from_slice::<Claim>(&record);
-            claims
-                .push(claim.with_context(|| format!("{} is damaged: delete it", path.display()))?);
+            claims.push(claim.with_context(|| {
+                format!(
+                    "{} is damaged: delete it, and delete backups without backup.json from the bucket, which a killed backup has left",
+                    path.display()
+                )
+            })?);
         }
         Ok(claims)
     }

@@ -21,6 +21,24 @@ pub struct RestorePlan {
     pub into: RestoreInto,
 }
 
+impl RestorePlan {
+    /// Says what a failed or interrupted restore leaves, and what to do next.
+    #[must_use]
+    pub fn after_failure(&self) -> String {
+        let is_external = matches!(self.into, RestoreInto::External { .. });
+        let databases = match (is_external, self.postgres.is_some()) {
+            (false, false) => "",
+            (true, false) => ", after you drop the database in ClickHouse",
+            (false, true) => ", after you empty the database in PostgreSQL",
+            (true, true) => ", after you drop the databases in ClickHouse and PostgreSQL",
+        };
+        format!(
+            "the restore has not ended, and {} may have a part of the backup: run the same command again{databases}",
+            self.data_dir.display()
+        )
+    }
+}
+
 /// The ClickHouse that gets the tables.
 pub enum RestoreInto {
     Embedded(Box<EngineSettings>),
@@ -62,6 +80,22 @@ pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Resu
     let unfinished = data_dir.join(UNFINISHED);
     let marked = File::create(&unfinished).and_then(|file| file.sync_all());
     marked.with_context(|| format!("cannot write {}", unfinished.display()))?;
+    let filled = fill(plan, &set, &objects, &store, report).await;
+    filled.with_context(|| plan.after_failure())?;
+    std::fs::remove_file(&unfinished)?;
+    files::sync_all(data_dir)?;
+    Ok(set)
+}
+
+/// Fills a marked data folder, and the databases of the operator.
+async fn fill(
+    plan: &RestorePlan,
+    set: &BackupSet,
+    objects: &Sizes,
+    store: &ClickHouse,
+    report: OnProgress<'_>,
+) -> anyhow::Result<()> {
+    let data_dir = &plan.data_dir;
     empty(data_dir)?;
     let (from, staging) = match &plan.from {
         Place::Folder(folder) => (folder.clone(), None),
@@ -70,9 +104,9 @@ pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Resu
             (staging.set(), Some(staging))
         }
     };
-    check_room(plan, &from, &set, objects.values().sum())?;
+    check_room(plan, &from, set, objects.values().sum())?;
     if let Place::Bucket { bucket, .. } = &plan.from {
-        bucket.download(&objects, &from, report).await?;
+        bucket.download(objects, &from, report).await?;
     }
     let all: u64 = set.files.iter().map(|file| file.bytes).sum();
     let mut done = 0;
@@ -83,7 +117,7 @@ pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Resu
         done += file.bytes;
         report("files", done, all);
     }
-    restore_tables(plan, &from, &store, &set, report).await?;
+    restore_tables(plan, &from, store, set, report).await?;
     if let Some(url) = &plan.postgres {
         let failed = "cannot restore the control database";
         postgres::load(url, &from.join(POSTGRES))
@@ -91,10 +125,7 @@ pub async fn restore(plan: &RestorePlan, report: OnProgress<'_>) -> anyhow::Resu
             .context(failed)?;
     }
     drop(staging);
-    files::sync_all(data_dir)?;
-    std::fs::remove_file(&unfinished)?;
-    files::sync_all(data_dir)?;
-    Ok(set)
+    files::sync_all(data_dir)
 }
 
 /// Returns an empty folder for the set.

@@ -125,7 +125,7 @@ impl BackupSet {
     /// The error if there is no description. `place` is where the set should be.
     pub(super) fn incomplete(place: &impl Display) -> anyhow::Error {
         anyhow::anyhow!(
-            "{place} is not a complete backup: {DESCRIPTION} is missing, which `unjank backup` writes last"
+            "{place} is not a complete backup: {DESCRIPTION} is missing, which `unjank backup` writes last. Check the place, or restore another backup"
         )
     }
 
@@ -136,7 +136,7 @@ impl BackupSet {
             format: u32,
             version: String,
         }
-        let damaged = || format!("{place}/{DESCRIPTION} is damaged");
+        let damaged = || format!("{place}/{DESCRIPTION} is damaged: restore another backup");
         let Format { format, version } = serde_json::from_slice(bytes).with_context(damaged)?;
         anyhow::ensure!(
             format <= FORMAT,
@@ -163,7 +163,7 @@ impl BackupSet {
         for file in &self.files {
             anyhow::ensure!(
                 size(&file.path) == Some(file.bytes),
-                "the backup {place} lacks {}, or the file has another size",
+                "the backup {place} lacks {}, or the file has another size: restore another backup",
                 file.path.display()
             );
         }
@@ -178,7 +178,8 @@ impl BackupSet {
         let found = TableFiles::among(sizes);
         anyhow::ensure!(
             found == expected,
-            "the backup {place} was made with {} files ({} bytes) in the folder {CLICKHOUSE}, and has {} files ({} bytes) there",
+            "the backup {place} was made with {} files ({} bytes) in the folder {CLICKHOUSE}, and has {} files ({} bytes) there: restore another \
+             backup",
             expected.files,
             expected.bytes,
             found.files,

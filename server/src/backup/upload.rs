@@ -35,8 +35,6 @@ impl Upload<'_> {
             claimed = self.bucket.claim(&claim) => claimed,
             _ = interrupted.as_mut() => Err(anyhow::anyhow!(INTERRUPTED)),
         };
-        // The bucket may store the claim after a request that did not end or failed, so the next backup has to look for it.
-        let is_settled = claimed.is_ok();
         let uploaded = match claimed {
             Ok(()) => self.send(&mut claim, interrupted).await,
             Err(error) => Err(error),
@@ -46,15 +44,20 @@ impl Upload<'_> {
             claim.files.clear();
         }
         let ended = timeout(CLEAN_UP_WITHIN, self.bucket.end(&claim)).await;
-        let Ok(Ok(is_complete)) = ended else {
+        let is_complete = matches!(ended, Ok(Ok(true)));
+        if matches!(ended, Ok(Ok(_))) && (is_complete || self.bucket.is_settled()) {
+            self.staging.forget(&claim);
+        } else {
+            let left = match uploaded.is_ok() || is_complete {
+                true => "the backup is complete, but its object `uploading-…` is still there",
+                false => {
+                    "files of this failed backup may be there, or appear later: back up to another prefix"
+                }
+            };
             tracing::warn!(
                 place = self.bucket.url(),
-                "cannot delete what the backup no longer needs there: the next backup to this bucket with the same staging folder deletes it"
+                "{left}. The next backup to this bucket with the same staging folder deletes what is left"
             );
-            return uploaded;
-        };
-        if is_settled {
-            self.staging.forget(&claim);
         }
         // If the bucket has stored the description without an answer, the backup has succeeded.
         if is_complete { Ok(()) } else { uploaded }

@@ -265,10 +265,9 @@ async fn what_is_no_whole_backup_is_refused_and_nothing_is_overwritten() {
     let mut damaged = whole.clone();
     damaged[4_000] ^= 1;
     std::fs::write(&file, damaged).unwrap();
-    fails(
-        &restore(&to, &restored),
-        "has changed since the backup was made",
-    );
+    let refused = restore(&to, &restored);
+    fails(&refused, "has changed since the backup was made");
+    fails(&refused, "run the same command again");
     fails(&unjank(&restored, &["serve"]), "did not finish");
     std::fs::write(&file, &whole[1..]).unwrap();
     fails(&restore(&to, &restored), "has another size");

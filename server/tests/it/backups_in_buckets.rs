@@ -17,8 +17,8 @@ use crate::wait;
 
 const KEY: &str = "S3RVER";
 
-/// The size of a file whose upload takes longer than a test needs to stop it.
-const LARGE: u64 = 128 << 20;
+/// The size of a file that is uploaded in several parts.
+const LARGE: u64 = 24 << 20;
 
 fn command(bucket: &Bucket, key: &str, arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(UNJANK);
@@ -61,17 +61,12 @@ fn add_large_file(folder: &Path) {
     file.set_len(LARGE).unwrap();
 }
 
-/// Stops a backup, until it gets `-CONT`, once it has uploaded the first file besides its claim.
-async fn stop_during_upload(bucket: &Bucket, name: &str, backup: &Child) {
-    wait::until("the upload has begun", async || {
-        bucket.objects(name).len() > 1
+/// Waits until a bucket holds a part of the large file of a backup, and has other files besides its claim.
+async fn is_held(bucket: &Bucket, name: &str) {
+    wait::until("the upload is held", async || {
+        bucket.has_held() && bucket.objects(name).len() > 1
     })
     .await;
-    send_signal(backup, "-STOP").await;
-    let description = "backup.json._S3rver_object";
-    let mut objects = bucket.objects(name).into_iter();
-    let is_complete = objects.any(|path| path.ends_with(description));
-    assert!(!is_complete, "the upload has ended");
 }
 
 /// Replaces the secret of a data folder with a pipe, so that a backup stops there until the result is run. It then has the tables and the log, and
@@ -150,14 +145,15 @@ async fn a_bucket_that_dies_during_the_upload_has_no_backup() {
     let (folder, restored) = (room.data(), room.at("restored"));
     let _program = room.server().await;
     add_large_file(&folder);
+    bucket.hold();
     let place = "s3://symbols/shop/one";
     let child = command(&bucket, KEY, &["backup", place], &folder)
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    stop_during_upload(&bucket, "one", &child).await;
+    is_held(&bucket, "one").await;
     bucket.stop();
-    send_signal(&child, "-CONT").await;
+    bucket.release();
     let output = child.wait_with_output().await.unwrap();
     fails(&output, "does not answer");
     assert!(!folder.join("last-backup").exists());
@@ -225,9 +221,11 @@ async fn what_a_killed_backup_left_is_not_deleted_if_another_backup_has_its_pref
     let staging_folder = staging.to_str().unwrap();
     let place = "s3://symbols/shop/one";
     let arguments = ["backup", place, "--staging", staging_folder];
+    bucket.hold();
     let mut killed = command(&bucket, KEY, &arguments, &folder).spawn().unwrap();
-    stop_during_upload(&bucket, "one", &killed).await;
+    is_held(&bucket, "one").await;
     killed.kill().await.unwrap();
+    bucket.release();
     let in_use = backup(&bucket, place, &folder).await;
     fails(&in_use, "another backup is being uploaded");
 
@@ -292,11 +290,20 @@ async fn a_killed_or_interrupted_backup_to_a_bucket_leaves_nothing_after_the_nex
     for (name, signal) in [("interrupted", "-15"), ("killed", "-9")] {
         let place = format!("s3://symbols/shop/{name}");
         let arguments = ["backup", &place, "--staging", &staging_folder];
+        bucket.hold();
         let mut child = command(&bucket, KEY, &arguments, &folder).spawn().unwrap();
-        stop_during_upload(&bucket, name, &child).await;
+        is_held(&bucket, name).await;
         send_signal(&child, signal).await;
-        send_signal(&child, "-CONT").await;
-        assert!(!child.wait().await.unwrap().success());
+        // An interrupted backup waits for the part that it is sending.
+        let mut ended = None;
+        wait::until("the backup ends", async || {
+            bucket.pass_one();
+            ended = child.try_wait().unwrap();
+            ended.is_some()
+        })
+        .await;
+        assert!(!ended.unwrap().success());
+        bucket.release();
     }
     assert_eq!(bucket.objects("interrupted").len(), 0);
     assert!(!bucket.objects("killed").is_empty());

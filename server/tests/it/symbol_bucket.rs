@@ -20,6 +20,8 @@ const SECRET: &str = "one secret for all servers of this test";
 /// An S3 server with the bucket `symbols`. It ends with the test.
 pub(crate) struct Bucket {
     folder: tempfile::TempDir,
+    /// The files that hold uploads, see `tests/s3/hold.cjs`.
+    holds: tempfile::TempDir,
     port: u16,
     process: Option<Child>,
 }
@@ -32,6 +34,7 @@ impl Bucket {
             .port();
         let mut bucket = Self {
             folder: tempfile::tempdir().unwrap(),
+            holds: tempfile::tempdir().unwrap(),
             port,
             process: None,
         };
@@ -40,7 +43,11 @@ impl Bucket {
     }
 
     pub(crate) async fn run(&mut self) {
+        let hold = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/s3/hold.cjs");
         let process = Command::new("node")
+            .env("HOLD", self.holds.path())
+            .arg("--require")
+            .arg(hold)
             .arg(installed("s3/node_modules/s3rver/bin/s3rver.js"))
             .args(["--address", "127.0.0.1", "--silent", "--no-vhost-buckets"])
             .args(["--configure-bucket", "symbols"])
@@ -61,6 +68,30 @@ impl Bucket {
         if let Some(mut process) = self.process.take() {
             process.kill().unwrap();
             process.wait().unwrap();
+        }
+    }
+
+    /// From now on, the bucket does not answer uploads of parts of large files, until [`Self::release`].
+    pub(crate) fn hold(&self) {
+        self.release();
+        std::fs::write(self.holds.path().join("hold"), []).unwrap();
+    }
+
+    /// Whether a part waits, or has waited since [`Self::hold`].
+    pub(crate) fn has_held(&self) -> bool {
+        self.holds.path().join("held").exists()
+    }
+
+    /// Answers one part that waits.
+    pub(crate) fn pass_one(&self) {
+        std::fs::write(self.holds.path().join("pass"), []).unwrap();
+    }
+
+    pub(crate) fn release(&self) {
+        for name in ["hold", "held", "pass"] {
+            // Some of them do not exist.
+            let file = self.holds.path().join(name);
+            std::fs::remove_file(file).unwrap_or_default();
         }
     }
 

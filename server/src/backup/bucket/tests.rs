@@ -20,6 +20,7 @@ fn bucket(objects: impl ObjectStore) -> BackupBucket {
         endpoint: Some("https://s3.example.com".to_owned()),
         root: Name::from("shop/one"),
         url: "s3://backups/shop/one".to_owned(),
+        unanswered: Arc::default(),
     }
 }
 
@@ -154,4 +155,49 @@ async fn a_claim_that_the_bucket_may_store_later_is_not_forgotten() {
         assert_eq!(claims.len(), left, "{claims:?}");
         claims.iter().for_each(|claim| staging.forget(claim));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prefix_stays_claimed_while_the_bucket_may_store_a_file_of_a_cut_off_upload() {
+    let below = tempfile::tempdir().unwrap();
+    let staging = Staging::take(below.path()).unwrap();
+    staging.renew().unwrap();
+    let late = Path::new("secret");
+    std::fs::write(staging.set().join(late), "x").unwrap();
+    // The claim is stored before the interruption. The file would be stored after the time for cleaning up.
+    let config = ThrottleConfig {
+        wait_put_per_call: Duration::from_secs(100),
+        ..ThrottleConfig::default()
+    };
+    let bucket = bucket(ThrottledStore::new(InMemory::new(), config));
+    let upload = Upload {
+        bucket: &bucket,
+        staging: &staging,
+        check_room: &|| Ok(()),
+        report: &|_: &str, _: u64, _: u64| {},
+    };
+    let interrupted = pin!(sleep(Duration::from_secs(150)));
+    assert!(upload.run(interrupted).await.is_err());
+    let claims = staging.claims().unwrap();
+    assert_eq!(claims.len(), 1, "{claims:?}");
+    let own = claims[0].clone();
+    assert_eq!(paths(&bucket).await, [own.path()]);
+    put(&bucket, late).await;
+    put(&bucket, Path::new(DESCRIPTION)).await;
+    let refused = bucket.check_empty().await.unwrap_err().to_string();
+    assert!(
+        refused.contains("another backup is being uploaded"),
+        "{refused}"
+    );
+    // The next command with this staging folder deletes both.
+    let next = BackupBucket {
+        unanswered: Arc::default(),
+        ..bucket.clone()
+    };
+    let own = Claim {
+        files: vec![PathBuf::from(DESCRIPTION), late.to_owned(), "log/1".into()],
+        ..own
+    };
+    next.end_left(&own).await.unwrap();
+    assert!(paths(&bucket).await.is_empty());
 }
