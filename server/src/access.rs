@@ -5,7 +5,6 @@
 //! passwords, tokens and seals.
 
 pub mod api_tokens;
-mod bucket;
 mod compiling;
 pub mod configurations;
 mod credential;
@@ -31,6 +30,7 @@ mod seed;
 mod session_token;
 mod signal_meter;
 mod throttle;
+mod token_bucket;
 
 pub use self::compiling::Busy;
 pub use self::credential::{Credential, CredentialKind, NoRandomness};

@@ -4,13 +4,13 @@ mod alerts;
 mod api_client;
 mod backup;
 mod byte_bar;
-mod choice;
 mod classify;
 mod compare;
 mod dead_letter;
 mod demo;
 mod engine;
 mod erase;
+mod event_filters;
 mod export;
 mod healthcheck;
 mod mcp;
@@ -24,6 +24,7 @@ mod sql;
 mod store_in_use;
 mod symbol_parser;
 mod symbols;
+mod time_arguments;
 mod token;
 mod user;
 
@@ -57,9 +58,10 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Run the server: accept batches, make them durable, and store them in ClickHouse.
+    /// Run the server: accept batches, make them durable, and store them in ClickHouse. While there is no user, it prints a link for creating
+    /// the first one to standard output at each start.
     Serve(Box<Serve>),
-    /// Fill a fresh data folder with a month of data from a made-up shop, and serve it.
+    /// Fill a fresh data folder with a month of data from a made-up shop, print a login to standard output, and serve it.
     Demo(Box<demo::DemoArgs>),
     /// Run only the embedded ClickHouse, for use with any ClickHouse client.
     Engine(engine::EngineArgs),

@@ -255,8 +255,8 @@ pub struct Serve {
     #[arg(long, env = "UNJANK_LOG_MAX_BYTES", value_name = "BYTES", default_value_t = 8 << 30, value_parser = bytes_in::<{ 1 << 20 }, { u64::MAX }>)]
     pub log_max_bytes: u64,
 
-    /// The minimum free space on the disk of the data folder. Below it, batches are rejected (503), because ClickHouse needs space
-    /// to drain the log.
+    /// The minimum free space on the disk of the data folder, in bytes. Below it, batches are rejected (503), because ClickHouse needs
+    /// space to drain the log.
     #[arg(long, env = "UNJANK_MIN_FREE_BYTES", value_name = "BYTES", default_value_t = 256 << 20, value_parser = bytes)]
     pub min_free_bytes: u64,
 

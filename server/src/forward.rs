@@ -5,17 +5,17 @@ mod answer;
 mod attributes;
 mod functions;
 mod incidents;
+mod outcomes;
 mod queue;
 mod setting;
 mod spans;
-mod told;
 
 pub use self::answer::{accepted_in_part, status_message};
 pub use self::functions::{obfuscated_functions, with_names};
 pub use self::incidents::{ForwardedIncident, encode_incidents};
+pub use self::outcomes::{ForwardState, Loss};
 pub use self::queue::{ForwardQueue, Result, Work};
 pub use self::setting::{Forward, ForwardError, secret_context};
-pub use self::told::{ForwardState, Loss};
 
 /// The most bytes of a request before compression. Proxies accept 1 MiB by default, and collectors more.
 const REQUEST_BYTES: usize = 1 << 20;

@@ -5,22 +5,20 @@ mod data_folder;
 mod intake;
 mod notifier;
 mod open_files;
+mod server_file;
 mod symbols;
 mod target;
 mod writer;
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
-use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::data_folder::control_database;
+pub use self::server_file::{ServerFile, ServerProcess};
 pub(crate) use self::target::{embedded, external};
 
 use unjank_database::Control;
@@ -54,39 +52,6 @@ use crate::store::{
 pub struct Listeners {
     pub public: TcpListener,
     pub admin: TcpListener,
-}
-
-/// `server.json` in the data folder: where the running server listens.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ServerFile {
-    pub listen: SocketAddr,
-    pub admin_listen: SocketAddr,
-    pub pid: u32,
-}
-
-impl ServerFile {
-    pub fn read(data_dir: &Path) -> anyhow::Result<Self> {
-        let path = data_dir.join("server.json");
-        let bytes = std::fs::read(&path).map_err(|error| {
-            anyhow::anyhow!(
-                "cannot read {} ({error}): no server runs on this data folder, so set the server's address",
-                path.display()
-            )
-        })?;
-        Ok(serde_json::from_slice(&bytes)?)
-    }
-
-    /// Whether its process may still run. The file of a server that was killed stays.
-    pub fn is_running(&self) -> bool {
-        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
-        pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
-    }
-
-    fn remove(data_dir: &Path) {
-        if let Err(error) = std::fs::remove_file(data_dir.join("server.json")) {
-            tracing::debug!(%error, "cannot delete server.json");
-        }
-    }
 }
 
 /// Maximum number of queries of people at a time. Each uses all free cores.
@@ -419,11 +384,11 @@ fn start_listeners(
     tasks: &Tasks,
     data_dir: &Path,
 ) -> anyhow::Result<()> {
-    let file = ServerFile {
-        listen: listeners.public.local_addr()?,
-        admin_listen: listeners.admin.local_addr()?,
-        pid: std::process::id(),
-    };
+    let addresses = (
+        listeners.public.local_addr()?,
+        listeners.admin.local_addr()?,
+    );
+    let file = ServerFile::of_this_process(addresses);
     let public = serve_connections(
         listeners.public,
         Routes {
@@ -454,7 +419,7 @@ fn start_listeners(
     );
     tasks.spawn("public listener", public);
     tasks.spawn("admin listener", admin);
-    std::fs::write(data_dir.join("server.json"), serde_json::to_vec(&file)?)?;
+    file.write(data_dir)?;
     tracing::info!(listen = %file.listen, admin_listen = %file.admin_listen, "ready for batches");
     Ok(())
 }

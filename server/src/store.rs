@@ -30,6 +30,7 @@ pub(crate) use self::drain::writer::{Writer, WriterSettings};
 pub use self::embedded::{
     EmbeddedEngine, EngineFile, EnginePasswords, EngineSettings, StartedEngine,
 };
+pub use self::engine_watch::watch_server;
 pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall};
 pub use self::last_backup::LastBackup;
 pub use self::log::{HeldLog, IngestLog, LogError, LogHold, LogRecords, LogSettings};
@@ -40,8 +41,9 @@ pub use self::stacks::stored_stacks::{Classes, NewClass, StackCounts, StackCurso
 pub use self::stacks::symbolicated_stacks::SymbolicatedStack;
 pub use self::stacks::texts::StoredText;
 pub use self::upkeep::books::{Book, Compared, Difference, Kept, PAGES, Page, Period};
-pub use self::upkeep::erase::{ErasureScope, Found, Mutation, Subject, tables_of_installs};
+pub use self::upkeep::erase::{ErasureScope, Found, Subject, tables_of_installs};
 pub use self::upkeep::expired_rows::RetentionPlan;
+pub use self::upkeep::mutations::Mutation;
 pub use self::upkeep::rebuild::{
     Filled, LIFE, OnProgress, Part, Ready, Rebuilder, Rebuilt, Refused,
 };

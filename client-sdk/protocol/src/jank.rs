@@ -68,7 +68,10 @@ pub struct Jank<'a> {
         deserialize_with = "rate",
         skip_serializing_if = "is_whole"
     )]
-    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+    )]
     pub sample_rate: f64,
 }
 

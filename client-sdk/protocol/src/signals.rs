@@ -102,7 +102,10 @@ pub struct Span<'a> {
         deserialize_with = "rate",
         skip_serializing_if = "is_whole"
     )]
-    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+    )]
     pub sample_rate: f64,
 }
 
@@ -189,7 +192,10 @@ pub struct FrameWindow<'a> {
         deserialize_with = "rate",
         skip_serializing_if = "is_whole"
     )]
-    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+    )]
     pub sample_rate: f64,
 }
 
@@ -230,12 +236,15 @@ pub struct PageLoad<'a> {
     pub start: Timestamp,
     /// T1: from the initialization to the first visible element, in milliseconds.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub t1_ms: Option<i64>,
     /// T2: from the start of the first request to the end of the last one, in milliseconds.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub t2_ms: Option<i64>,
     /// T3: from the arrival of the data to the final draw, in milliseconds.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub t3_ms: Option<i64>,
     /// From the initialization to the final draw, in milliseconds: 0 to 24 h. Not the sum of the parts, because they overlap.
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
@@ -266,7 +275,10 @@ pub struct PageLoad<'a> {
         deserialize_with = "rate",
         skip_serializing_if = "is_whole"
     )]
-    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+    )]
     pub sample_rate: f64,
 }
 
@@ -298,15 +310,19 @@ pub struct Metric<'a> {
     /// The time.
     pub time: Timestamp,
     /// The value, or the mean of several values. Must be finite.
+    #[cfg_attr(feature = "openapi", schema(minimum = -1e240, maximum = 1e240))]
     pub value: f64,
     /// The minimum of several values, not above `max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = -1e240, maximum = 1e240))]
     pub min: Option<f64>,
     /// The maximum of several values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = -1e240, maximum = 1e240))]
     pub max: Option<f64>,
     /// The number of values, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
     pub count: Option<u64>,
     /// The screen.
     #[serde(borrow, default)]
@@ -326,7 +342,10 @@ pub struct Metric<'a> {
         deserialize_with = "rate",
         skip_serializing_if = "is_whole"
     )]
-    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+    )]
     pub sample_rate: f64,
 }
 
@@ -357,7 +376,10 @@ pub struct AppStart<'a> {
         deserialize_with = "rate",
         skip_serializing_if = "is_whole"
     )]
-    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+    )]
     pub sample_rate: f64,
 }
 
@@ -405,7 +427,10 @@ pub struct Recomposition<'a> {
         deserialize_with = "rate",
         skip_serializing_if = "is_whole"
     )]
-    #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0, maximum = 1))]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+    )]
     pub sample_rate: f64,
 }
 

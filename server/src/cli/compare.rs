@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 
 use self::history::HistoryArgs;
 use self::source::{Source, sides};
-use super::choice::Choice;
+use super::event_filters::EventFilters;
 use super::output::{Output, OutputArgs, is_broken_pipe};
 use super::runtime;
 use crate::compare::{Budgets, Gate, compare, json, markdown};
@@ -99,7 +99,7 @@ pub(super) struct CompareArgs {
     history: HistoryArgs,
 
     #[command(flatten)]
-    choice: Choice,
+    events: EventFilters,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -117,7 +117,7 @@ pub(super) fn run(shared: &Shared, args: &CompareArgs) -> anyhow::Result<ExitCod
     let budgets = budgets(args.budgets.as_deref())?;
     let earlier = args.history.read()?;
     let output = Output::open(&args.output)?;
-    let (base, head) = runtime()?.block_on(sides(shared, &args.choice, &args.base, &args.head))?;
+    let (base, head) = runtime()?.block_on(sides(shared, &args.events, &args.base, &args.head))?;
     let comparison = compare(&base, &head, &budgets);
     if comparison.has_nothing_in_common() {
         bail!("base and head have nothing in common: no page, span or start was measured in both");

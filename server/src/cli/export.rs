@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use uuid::Uuid;
 
-use super::choice::Choice;
+use super::event_filters::EventFilters;
 use super::output::{Output, OutputArgs, unless_closed};
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::config::Shared;
@@ -61,7 +61,7 @@ struct CsvArgs {
     limit: Option<u64>,
 
     #[command(flatten)]
-    choice: Choice,
+    events: EventFilters,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -89,7 +89,7 @@ struct StacksArgs {
     format: StacksFormat,
 
     #[command(flatten)]
-    choice: Choice,
+    events: EventFilters,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -126,9 +126,9 @@ async fn rows(shared: &Shared, args: &CsvArgs) -> anyhow::Result<()> {
         );
     };
     let now = shared.now();
-    let mut ask = args.choice.ask(now)?;
+    let mut ask = args.events.ask(now)?;
     ask.limit = args.limit;
-    let (reading, limit) = raw_rows(ask, args.choice.project(), signal, now)?;
+    let (reading, limit) = raw_rows(ask, args.events.project(), signal, now)?;
     let mut output = Output::open(&args.output)?;
     let mut cursor = store_in_use(shared, DEFAULT_WAIT)
         .await?
@@ -175,10 +175,10 @@ async fn one_trace(shared: &Shared, args: &TraceArgs) -> anyhow::Result<()> {
 
 async fn all_stacks(shared: &Shared, args: &StacksArgs) -> anyhow::Result<()> {
     let now = shared.now();
-    let ask = args.choice.ask(now)?;
+    let ask = args.events.ask(now)?;
     let output = Output::open(&args.output)?;
     let store = store_in_use(shared, DEFAULT_WAIT).await?;
-    let weighed = Weighed::read(&store, args.choice.project(), ask, now)
+    let weighed = Weighed::read(&store, args.events.project(), ask, now)
         .await
         .context("cannot read the stacks")?;
     if weighed.weighed().next().is_none() {

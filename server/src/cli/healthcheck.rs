@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use bytes::Bytes;
 use clap::Args;
 use http_body_util::{BodyExt, Empty};
@@ -11,39 +12,48 @@ use hyper_util::rt::TokioIo;
 
 use super::runtime;
 use crate::config::Shared;
-use crate::serve::ServerFile;
+use crate::serve::{ServerFile, ServerProcess};
 
 #[derive(Args, Debug)]
 pub(super) struct HealthcheckArgs {
-    /// The server's admin address. Unset: the address in the data folder of the running server.
+    /// The server's admin address, as an IP address with a port. Unset: the address in the data folder of the running server. In a container
+    /// of its own, the command may need another address than that one.
     #[arg(long, env = "UNJANK_HEALTHCHECK", value_name = "ADDRESS")]
     address: Option<SocketAddr>,
 }
 
 pub(super) fn run(shared: &Shared, args: &HealthcheckArgs) -> anyhow::Result<()> {
-    let address = match args.address {
-        Some(address) => address,
-        None => running(&shared.data_dir)?.admin_listen,
+    let (address, doubt) = match args.address {
+        Some(address) => (address, None),
+        None => in_data_folder(&shared.data_dir)?,
     };
-    let (status, body) = runtime()?.block_on(async {
+    let answer = runtime()?.block_on(async {
         tokio::time::timeout(Duration::from_secs(10), ask(address))
             .await
             .map_err(|_| anyhow::anyhow!("{address} did not respond within 10 s"))?
-    })?;
+    });
+    let (status, body) = match doubt {
+        Some(doubt) => answer.context(doubt)?,
+        None => answer?,
+    };
     anyhow::ensure!(status.is_success(), "{address} returned {status}: {body}");
     Ok(())
 }
 
-/// Another server may listen on the port of one that was killed.
-fn running(data_dir: &Path) -> anyhow::Result<ServerFile> {
+/// Returns the address of the server that uses a data folder, and why an answer may be missing although that server runs.
+fn in_data_folder(data_dir: &Path) -> anyhow::Result<(SocketAddr, Option<String>)> {
     let server = ServerFile::read(data_dir)?;
-    anyhow::ensure!(
-        server.is_running(),
-        "the server of {} (process {}) has ended",
-        data_dir.display(),
-        server.pid
-    );
-    Ok(server)
+    let (folder, pid) = (data_dir.display(), server.pid);
+    let doubt = match server.process() {
+        ServerProcess::MayRun => None,
+        // Another server may listen on the port of one that was killed.
+        ServerProcess::Ended => anyhow::bail!("the server of {folder} (process {pid}) has ended"),
+        ServerProcess::Elsewhere => Some(format!(
+            "the server of {folder} (process {pid}) belongs to another PID namespace, such as a container, so it is unknown here whether it \
+             has ended. If it runs, give the address at which it can be reached from here with --address"
+        )),
+    };
+    Ok((server.admin_listen, doubt))
 }
 
 async fn ask(address: SocketAddr) -> anyhow::Result<(hyper::StatusCode, String)> {

@@ -82,7 +82,7 @@ pub(super) fn run(shared: &Shared, args: RestoreArgs) -> anyhow::Result<()> {
         let interrupted = interrupted()?;
         tokio::select! {
             restored = restore(&plan, &report) => restored,
-            _ = interrupted => Err(anyhow::anyhow!("interrupted: run the same command again")),
+            _ = interrupted => Err(anyhow::anyhow!("interrupted: {}", plan.after_failure())),
         }
     });
     bar.finish_and_clear();

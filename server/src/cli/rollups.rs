@@ -11,8 +11,8 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use unjank_foundation::clock::UnixTime;
 
-use super::choice::time;
 use super::output::unless_closed;
+use super::time_arguments::time;
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::auditor::{hour, last_closed};
 use crate::config::Shared;

@@ -27,7 +27,7 @@ pub(super) struct TokenArgs {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Create a token and print it. It is shown only once.
+    /// Create a token and print it to standard output. It is shown only once.
     Create(NewToken),
     /// List all tokens: id, first characters, role, project, name, expiry and revocation.
     List(Scope),
@@ -59,7 +59,7 @@ struct NewToken {
     #[arg(long)]
     only_symbols: bool,
 
-    /// The lifetime in days. Unset: until it is revoked.
+    /// The lifetime in days, 1 to 3650. Unset: until it is revoked.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=3_650))]
     days: Option<u64>,
 }

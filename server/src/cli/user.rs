@@ -25,9 +25,9 @@ pub(super) struct UserArgs {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Add a user and print the secret of the invitation. Its holder can set the password, once, within 7 days.
+    /// Add a user and print an invitation to standard output. Its holder can set the password, once, within 7 days.
     Add(NewPerson),
-    /// Print a new invitation for a user who has none or has forgotten the password.
+    /// Print a new invitation to standard output, for a user who has none or has forgotten the password.
     Invite(Address),
     /// Remove the link to a user's account at the identity provider. The user's sessions end. The next login through the provider
     /// links the account with the same e-mail address.
@@ -95,12 +95,12 @@ pub(super) fn run(shared: &Shared, args: &UserArgs) -> anyhow::Result<()> {
     })
 }
 
-/// Prints the secret for programs, and how to use it for people.
+/// Prints the secret to standard output, and how to use it to standard error, which may be a file or a journal.
 fn print(secret: &str, out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(out, "{secret}")?;
     writeln!(
         std::io::stderr(),
-        "The invitation is valid for 7 days. Open it at the address of your server: /invitation#{secret}"
+        "The invitation is valid for 7 days. Open /invitation at the address of your server, and paste it"
     )?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use unjank_foundation::clock::UnixTime;
 
-use super::told::{ForwardState, Loss};
+use super::outcomes::{ForwardState, Loss};
 use super::{Kind, Piece, REQUEST_BYTES, REQUEST_EVENTS};
 use crate::metrics::{ForwardMetrics, ForwardOutcome};
 

@@ -4,6 +4,7 @@
 //! with a method. A test compares the lists of the folders with the routing table.
 
 mod finish;
+mod numbers;
 
 use std::sync::LazyLock;
 
@@ -54,6 +55,7 @@ pub fn document() -> Value {
     // Set here, because the types of the generator cannot express it.
     let configuration = &mut document["components"]["schemas"]["Configuration"];
     configuration["properties"]["base"] = base_schema();
+    numbers::complete(&mut document["components"]["schemas"]);
     finish::finished(document)
 }
 

@@ -2,8 +2,10 @@
 
 use std::process::Command;
 
+use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::processes::{Program, unjank};
 use crate::server::{Server, spans};
 use crate::wait;
 
@@ -112,4 +114,27 @@ async fn an_upload_that_the_device_will_retry_has_no_outcome_yet() {
     assert_eq!(stalled.send().await.unwrap().status(), 408);
     server.end().await;
     assert_eq!(server.query("SELECT count() FROM outcomes").await, "0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_health_check_in_another_container_asks_the_port_and_says_what_it_cannot_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Program::start(folder.path()).await;
+    let health = || unjank(folder.path(), &["healthcheck"]);
+    wait::until("the server is ready", async || health().status.success()).await;
+    let file = folder.path().join("server.json");
+    let mut seen: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert!(seen["pid_namespace"].is_string(), "{seen}");
+    // As another container sees it, in which no process has the number.
+    seen["pid_namespace"] = json!("pid:[1]");
+    seen["pid"] = json!(i32::MAX);
+    std::fs::write(&file, seen.to_string()).unwrap();
+    wait::until("the port is asked", async || health().status.success()).await;
+    server.kill();
+    let refused = health();
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success(), "{error}");
+    for reason in ["unknown here whether it has ended", "cannot connect to"] {
+        assert!(error.contains(reason), "{error}");
+    }
 }

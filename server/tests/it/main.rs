@@ -36,6 +36,7 @@ mod device_tokens;
 mod devices;
 mod during;
 mod engine;
+mod erasure_takeovers;
 mod erasures;
 mod exact_periods;
 mod exports;

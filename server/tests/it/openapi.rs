@@ -11,6 +11,7 @@ use tokio::process::Command;
 use crate::people::admin;
 use crate::postgres::postgres;
 use crate::server::Server;
+use crate::symbol_uploads::files_below;
 use crate::third_party::{installed, succeeds};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
@@ -86,6 +87,43 @@ fn every_operation_has_a_summary_and_a_unique_name() {
             );
         }
     }
+}
+
+/// The codes with which the server rejects events, and those with which it refuses batches for good.
+fn reasons() -> BTreeSet<String> {
+    let src = Path::new(CRATE).join("src");
+    let folders = ["ingest", "otlp"].into_iter();
+    let files = folders.flat_map(|folder| files_below(&src.join(folder)));
+    // A constant is named like its code.
+    let code = Regex::new(r#"Reject::new\(\s*"?(\w+)"#).unwrap();
+    let mut reasons = BTreeSet::from(["rate_limited", "invalid_otlp"].map(str::to_owned));
+    for file in files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let codes = code.captures_iter(&text);
+        reasons.extend(codes.map(|found| found[1].to_lowercase()));
+    }
+    assert!(reasons.contains("time_out_of_range") && reasons.contains("cumulative_histogram"));
+    let document = unjank_server::http::document();
+    let responses = &document["paths"]["/v1/ingest"]["post"]["responses"];
+    for status in ["400", "401", "403", "413", "415", "422"] {
+        let schema = &responses[status]["content"]["application/problem+json"]["schema"];
+        let codes = &schema["allOf"][1]["properties"]["code"]["enum"];
+        let codes = codes.as_array().unwrap().iter();
+        reasons.extend(codes.map(|code| code.as_str().unwrap().to_owned()));
+    }
+    reasons
+}
+
+#[test]
+fn the_web_interface_explains_every_reason() {
+    let page = Path::new(CRATE).join("../dashboards/web/src/ingest/reasons.ts");
+    let page = std::fs::read_to_string(page).unwrap();
+    let is_explained = |code: &str| {
+        page.contains(&format!("\n  {code}: ")) || page.contains(&format!("/{code}': "))
+    };
+    let mut missing = reasons();
+    missing.retain(|code| !is_explained(code));
+    assert!(missing.is_empty(), "explain {missing:?} in reasons.ts");
 }
 
 #[test]

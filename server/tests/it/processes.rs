@@ -484,5 +484,6 @@ fn mistakes_on_the_command_line_are_explained() {
     std::fs::write(folder.path().join("control.sqlite"), [b'x'; 4096]).unwrap();
     let tokens = unjank(folder.path(), &["token", "list"]);
     let error = String::from_utf8_lossy(&tokens.stderr);
-    assert!(error.contains("control.sqlite is damaged"), "{error}");
+    let expected = "control.sqlite: the control database is damaged (file is not a database): stop";
+    assert!(error.contains(expected), "{error}");
 }

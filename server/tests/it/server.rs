@@ -346,7 +346,14 @@ impl Server {
             .unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{error}");
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        let answer = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        // Standard error may be a file or a journal.
+        let is_secret = answer.starts_with("uj");
+        assert!(
+            !is_secret || !error.contains(&answer),
+            "a secret is in the log"
+        );
+        answer
     }
 
     /// Waits until a server that starts has created its project and keys, because commands do not create them.

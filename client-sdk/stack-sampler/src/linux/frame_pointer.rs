@@ -45,7 +45,7 @@ pub(super) fn places(copied: &Copied<'_>, modules: &Modules, address: u64, sp: u
             false => Vec::new(),
         };
         let calls_this = start.is_some_and(|start| {
-            let mut targets = calls.iter().filter_map(|call| call.target());
+            let mut targets = calls.iter().filter_map(Call::target);
             targets.any(|target| leads_to(&memory, target, start))
         });
         let may_call_this = |call: &Call| start.is_none() || *call == Call::ToUnknown;
@@ -123,7 +123,7 @@ impl Call {
         }
     }
 
-    /// Instructions cannot be told apart from their end: `e8` may begin a call, or be a byte of the instruction before a shorter one.
+    /// Where an instruction begins does not follow from where it ends: `e8` may begin a call, or be a byte of the instruction before a shorter call.
     /// So every way to read the bytes is returned.
     fn parse(code: &[u8; 7], end: u64, word: impl Fn(u64) -> Option<u64>) -> Vec<Self> {
         let relative =

@@ -12,7 +12,7 @@ const FOLDER: &str = "HARD_APP_FOLDER";
 /// Bytes sent by each request of the app.
 pub(crate) const BYTES: u64 = 7;
 /// The limit for every call of the app, whatever happens. Generous, because machines that run tests are busy.
-const LONGEST_CALL: Duration = Duration::from_secs(1);
+pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(1);
 
 /// Not a test of its own: the process that the tests start.
 #[test]

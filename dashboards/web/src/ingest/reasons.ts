@@ -55,13 +55,21 @@ const REASONS: Record<string, Reason> = {
     todo: 'Look for a division by zero in the monitor that sends the metric.',
   },
   value_out_of_range: {
-    means: 'A metric above 1e240 or below -1e240.',
+    means: 'A metric above 1e240 or below -1e240, or with a minimum above its maximum.',
     todo: 'The monitor that sends the metric may use a placeholder, such as −1, for “no value”. Check the code of the monitor.',
+  },
+  cumulative_histogram: {
+    means: 'A histogram of OpenTelemetry that is cumulative. The server stores only the changes since the last report.',
+    todo: 'Set OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=delta in the app.',
   },
   count_out_of_range: { means: 'A metric without samples.', todo: 'Do not send metrics without samples.' },
   name_missing: {
     means: 'An event without a name.',
     todo: 'Give the span, metric or page a name where it is created.',
+  },
+  unknown_module: {
+    means: 'A stack with a frame of a module that the batch does not list.',
+    todo: 'Update the SDK, or correct your own client.',
   },
   no_list: { means: 'A signal that is not a list.', todo: 'Only clients of your own do this. See the protocol.' },
   invalid_event: {
@@ -79,6 +87,7 @@ const REASONS: Record<string, Reason> = {
   body_truncated: { means: 'A body that ended too early.', todo: BODY },
   corrupt_encoding: { means: 'A body that could not be decompressed.', todo: BODY },
   invalid_json: { means: 'A body that is not JSON.', todo: BODY },
+  invalid_otlp: { means: 'A request of OpenTelemetry that could not be read.', todo: BODY },
   invalid_utf8: { means: 'A body that is not UTF-8 text.', todo: BODY },
   invalid_envelope: {
     means: 'A batch that does not follow the protocol.',

@@ -70,3 +70,19 @@ fn every_link_leads_to_a_file_and_a_heading() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+#[test]
+fn every_source_file_that_the_architecture_names_exists() {
+    let pages = sources("", &["md"]).into_iter();
+    let mut pages = pages.filter(|(page, _)| page.ends_with("ARCHITECTURE.md"));
+    let (page, text) = pages.next().unwrap();
+    let root = page.parent().unwrap();
+    let places = [root.to_owned(), root.join("server/src")];
+    let mut missing = Vec::new();
+    for line in lines(&text) {
+        let names = line.split('`').skip(1).step_by(2);
+        let files = names.filter(|name| name.ends_with(".rs"));
+        missing.extend(files.filter(|file| !places.iter().any(|place| place.join(file).exists())));
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}

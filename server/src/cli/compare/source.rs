@@ -8,7 +8,7 @@ use anyhow::bail;
 use unjank_foundation::clock::UnixTime;
 use unjank_stacks::Rules;
 
-use crate::cli::choice::Choice;
+use crate::cli::event_filters::EventFilters;
 use crate::cli::export::of_file;
 use crate::cli::{DEFAULT_WAIT, store_in_use};
 use crate::compare::Side;
@@ -80,7 +80,7 @@ impl Source {
 /// Reads both sides.
 pub(super) async fn sides(
     shared: &Shared,
-    choice: &Choice,
+    events: &EventFilters,
     base: &[Source],
     head: &[Source],
 ) -> anyhow::Result<(Side, Side)> {
@@ -90,12 +90,12 @@ pub(super) async fn sides(
     } else {
         None
     };
-    if store.is_none() && !choice.is_open() {
+    if store.is_none() && !events.is_open() {
         bail!("--from, --to and --filter apply to the store, not to report files");
     }
     let reader = Reader {
         store,
-        choice,
+        events,
         now: shared.now(),
         rules: Rules::built_in(),
     };
@@ -103,10 +103,10 @@ pub(super) async fn sides(
     if let ([one], [other], Some(store)) = (base, head, &reader.store)
         && let (Some(base), Some(head)) = (one.version(), other.version())
     {
-        let ask = choice.ask(reader.now)?;
+        let ask = events.ask(reader.now)?;
         let versions = (base, head);
         let (of_base, of_head) =
-            numbers_of_versions(store, choice.project(), &ask, versions, reader.now).await?;
+            numbers_of_versions(store, events.project(), &ask, versions, reader.now).await?;
         (base_side.known, head_side.known) = (of_base, of_head);
     }
     Ok((base_side, head_side))
@@ -114,7 +114,7 @@ pub(super) async fn sides(
 
 struct Reader<'r> {
     store: Option<ClickHouse>,
-    choice: &'r Choice,
+    events: &'r EventFilters,
     now: UnixTime,
     rules: Rules,
 }
@@ -141,9 +141,9 @@ impl Reader<'_> {
             (Source::Stored { dimension, value }, Some(store)) => (dimension, value, store),
             (Source::Stored { .. }, None) => bail!("{} needs a store", source.label()),
         };
-        let mut ask = self.choice.ask(self.now)?;
+        let mut ask = self.events.ask(self.now)?;
         ask.filters.push((dimension.clone(), value.clone()));
-        let project = self.choice.project();
+        let project = self.events.project();
         let runs = sampled_sessions(store, project, &ask, self.now, &self.rules).await?;
         if runs.is_empty() {
             bail!(

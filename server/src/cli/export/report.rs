@@ -11,7 +11,7 @@ use unjank_database::{ControlError, DocumentKind};
 use unjank_foundation::task::Tasks;
 use unjank_stacks::Rules;
 
-use crate::cli::choice::Choice;
+use crate::cli::event_filters::EventFilters;
 use crate::cli::output::{Output, OutputArgs};
 use crate::cli::{DEFAULT_WAIT, store_in_use};
 use crate::config::Shared;
@@ -41,7 +41,7 @@ pub(super) struct ReportArgs {
     rules: Option<PathBuf>,
 
     #[command(flatten)]
-    choice: Choice,
+    events: EventFilters,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -79,12 +79,12 @@ pub(crate) fn of_file(path: &Path, rules: &Rules) -> anyhow::Result<TestRun> {
 }
 
 async fn of_store(shared: &Shared, args: &ReportArgs) -> anyhow::Result<TestRun> {
-    if args.choice.is_open() {
+    if args.events.is_open() {
         bail!("select a run: --file FILE, --filter session_id=…, or --from and --to");
     }
     let now = shared.now();
-    let ask = args.choice.ask(now)?;
-    let project = args.choice.project();
+    let ask = args.events.ask(now)?;
+    let project = args.events.project();
     let rules = match rules_of_file(args.rules.as_deref())? {
         Some(rules) => rules,
         None => saved_rules(shared, project)

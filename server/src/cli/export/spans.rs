@@ -3,7 +3,7 @@
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 
-use crate::cli::choice::Choice;
+use crate::cli::event_filters::EventFilters;
 use crate::cli::output::{Output, OutputArgs};
 use crate::cli::{DEFAULT_WAIT, store_in_use};
 use crate::config::Shared;
@@ -27,7 +27,7 @@ pub(super) struct SpansArgs {
     limit: u64,
 
     #[command(flatten)]
-    choice: Choice,
+    events: EventFilters,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -43,8 +43,8 @@ enum SpansFormat {
 
 pub(super) async fn run(shared: &Shared, args: &SpansArgs) -> anyhow::Result<()> {
     let now = shared.now();
-    let project = args.choice.project();
-    let mut ask = args.choice.ask(now)?;
+    let project = args.events.project();
+    let mut ask = args.events.ask(now)?;
     let names_spans =
         |(name, _): &(String, String)| matches!(name.as_str(), "name" | "contains.name");
     if !ask.filters.iter().any(names_spans) {

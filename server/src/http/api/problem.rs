@@ -363,7 +363,7 @@ impl From<ControlError> for Problem {
             ControlError::Invalid(_) => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
             }
-            ControlError::Unavailable(_) => Self::new(
+            ControlError::Damaged(_) | ControlError::Unavailable(_) => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "control_unavailable",
                 detail,
