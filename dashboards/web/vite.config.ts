@@ -14,7 +14,7 @@ const ADMINISTRATION =
 const FLAME_GRAPH = /src\/(components\/(FlameGraph|flame_layout)|jank\/(StackFlame|Downloads|flame_changes))\b/;
 
 /** Loaded only with the page Sessions. Excludes the list of sessions, which the page of an install also shows. */
-const SESSIONS = /src\/(pages\/Sessions|sessions\/(?!SessionsOfInstall|SessionTable|ask))\b/;
+const SESSIONS = /src\/(pages\/Sessions|sessions\/(?!SessionsOfInstall|SessionTable|queries))\b/;
 
 /** Loaded only with the pages App starts and Hangs. */
 const STARTS_AND_HANGS = /src\/(pages\/(AppStarts|Hangs)|app_starts|hangs)\b/;
@@ -24,10 +24,10 @@ const RELEASES = /src\/(pages\/Versions|releases\/)/;
 
 /** Loaded only with the pages of incidents and alert rules. Excludes the table of incidents, which the page of a version also shows. */
 const ALERTS =
-  /src\/(pages\/(Incidents|AlertRules|Mutes)|alerts\/(?!IncidentTable|Severity|stretches|names|evidence_text|around|mutes))/;
+  /src\/(pages\/(Incidents|AlertRules|Mutes)|alerts\/(?!IncidentTable|Severity|stretches|rule_signals|evidence_text|around|mutes))/;
 
 /** Loaded only with the page Traces. Excludes the list of traces, which pages of spans also show. */
-const TRACES = /src\/(pages\/Traces|traces\/(?!TraceList|ask|waterfall_layout))/;
+const TRACES = /src\/(pages\/Traces|traces\/(?!TraceList|queries|waterfall_layout))/;
 
 /** Loaded only to open the command palette. */
 const PALETTE = /src\/palette\b/;

@@ -10,7 +10,7 @@ use twox_hash::XxHash64;
 use unjank_protocol::{Batch, Limits, Signal, Text};
 use uuid::Uuid;
 
-use crate::population::has_right_clock;
+use crate::run_tag::has_right_clock;
 
 /// Signals that have a table, in the order of a batch.
 pub(crate) const SIGNALS: [Signal; 9] = [

@@ -40,6 +40,7 @@ mod queries;
 mod replay;
 mod report;
 mod run;
+mod run_tag;
 mod server;
 mod server_and_store;
 mod soak;

@@ -14,7 +14,8 @@ use crate::events::{Mix, Scene, spoil};
 use crate::fingerprint::{self, Times};
 use crate::otlp::Format;
 use crate::plan::Plan;
-use crate::population::{Population, RunTag};
+use crate::population::Population;
+use crate::run_tag::RunTag;
 use crate::vocabulary::Vocabulary;
 
 /// Compression of request bodies.

@@ -137,7 +137,7 @@ mod tests {
     use crate::otlp::Format;
     use crate::parcel::{Encoding, ParcelSettings};
     use crate::plan::{Arrivals, PlanSettings, Rate};
-    use crate::population::RunTag;
+    use crate::run_tag::RunTag;
 
     fn load(threads: usize) -> Vec<Parcel> {
         let planner = Planner::new(PlanSettings {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::clickhouse::ClickHouse;
 use crate::fingerprint::{self, SIGNALS, Times};
 use crate::ledger::Sum;
-use crate::population::RunTag;
+use crate::run_tag::RunTag;
 use crate::verify::Store;
 
 /// Selects the rows of the run.

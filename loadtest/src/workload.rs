@@ -15,8 +15,8 @@ use crate::load::{self, LoadSettings, Outcome, Stops};
 use crate::parcel::{Packer, Parcel, ParcelSettings};
 use crate::parcel_threads::{self, Stop};
 use crate::plan::{PlanSettings, Planner, Rate};
-use crate::population::RunTag;
 use crate::post::Target;
+use crate::run_tag::RunTag;
 use crate::tally::Recent;
 
 /// A generated load.

@@ -67,7 +67,7 @@ pub struct App {
     pub exports: Arc<Shares>,
     /// Uploads of symbol files.
     pub symbols: Arc<Assemblies>,
-    /// Concurrent requests with chunks of symbol files.
+    /// Concurrent requests with chunks of symbol files, or that search for them.
     pub symbol_uploads: Arc<Shares>,
     pub notifier: Arc<Notifier>,
     /// Limits tests of notification channels.

@@ -13,6 +13,7 @@ mod erase;
 mod event_filters;
 mod export;
 mod healthcheck;
+mod log;
 mod mcp;
 mod openapi;
 mod output;
@@ -87,6 +88,7 @@ enum Command {
     DeadLetter(dead_letter::DeadLetterArgs),
     Erase(erase::EraseArgs),
     Export(Box<export::ExportArgs>),
+    Log(log::LogArgs),
     Mcp(mcp::McpArgs),
     Restore(restore::RestoreArgs),
     Rollups(rollups::RollupsArgs),
@@ -134,6 +136,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::DeadLetter(dead_letter) => dead_letter::run(&shared, &dead_letter),
         Command::Erase(erase) => erase::run(&shared, &erase),
         Command::Export(export) => export::run(&shared, &export),
+        Command::Log(log) => log::run(&shared, log),
         Command::Restore(restore) => restore::run(&shared, restore),
         Command::Rollups(rollups) => {
             return rollups::run(&shared, &rollups).unwrap_or_else(|error| fail(&error, failure));

@@ -18,6 +18,7 @@ mod page_load;
 mod readable;
 mod recomposition;
 mod rejections;
+mod resource;
 mod rows;
 mod scrubbing;
 mod sdk_health;
@@ -235,7 +236,7 @@ impl<'a> Checked<'a> {
             let clock = DeviceClock::new(limits, self.received_at, batch.sent_at);
             self.skew_us = clock.skew_us();
             let checks = Checks::new(limits, clock);
-            checks.resource(&mut batch.resource);
+            resource::normalize(&mut batch.resource, &checks);
             self.reject_invalid(batch, &checks);
         }
         for rejected in self.rejections.counts() {

@@ -2,11 +2,13 @@
 //! answer. Screens, exports and alerts all query here, so each number has one definition.
 
 mod answer;
+mod cached_answers;
 mod came_back;
 mod chrome;
 mod flame;
 mod group_filter;
 mod inside;
+mod jank_stacks;
 mod known_versions;
 mod latest_builds;
 mod named_query;
@@ -16,7 +18,6 @@ mod period;
 mod raw_rows;
 mod recorded;
 mod releases;
-mod remembered;
 mod same_age;
 mod sampled;
 mod sessions;
@@ -25,7 +26,6 @@ mod span_stacks;
 mod stored_form;
 mod traced;
 mod version_numbers;
-mod weighed;
 
 pub use self::answer::{Shape, Steady, Steps, distribution, series};
 pub use self::came_back::came_back;
@@ -33,6 +33,7 @@ pub use self::chrome::chrome_trace;
 pub use self::flame::{FlameNode, WeighedStack, flame, folded, speedscope};
 pub use self::group_filter::{GroupFilter, GroupStatus};
 pub use self::inside::{BaseTimes, Inside, InsideRow, Looked, inside};
+pub use self::jank_stacks::{JankStack, JankStacks};
 pub use self::known_versions::{KnownVersions, Version, Versions, later_versions};
 pub use self::latest_builds::{LatestBuild, latest_builds};
 pub use self::named_query::{MOST_VALUES, NamedQuery, ResolvedQuery};
@@ -50,7 +51,6 @@ pub use self::significance::{SIGNIFICANCE, Significance, significance, strata_of
 pub use self::span_stacks::{SpanStack, span_stacks};
 pub use self::traced::{ExampleCall, PerTraced};
 pub use self::version_numbers::{Numbers, numbers_of_versions};
-pub use self::weighed::{JankStack, Weighed};
 
 use crate::store::Failure;
 

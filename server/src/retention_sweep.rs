@@ -4,10 +4,11 @@
 //! the last two days. If that is not enough, its batches are rejected until there is room again.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use unjank_database::{ControlError, Storage};
 
@@ -21,8 +22,10 @@ const LEASE: Duration = Duration::from_secs(120);
 const RETRY_DELAY: Duration = Duration::from_secs(5);
 /// Pause while ClickHouse deletes rows, and between later failures.
 const WAITING_DELAY: Duration = Duration::from_secs(60);
-/// Number of consecutive failures after which a warning is logged.
+/// Number of consecutive failures of a step after which a warning is logged. The first ones usually mean that ClickHouse is still starting.
 const FAILURES_BEFORE_WARNING: u32 = 12;
+/// The time limit of a step. Longer steps have lost their connection.
+const LONGEST_STEP: Duration = Duration::from_secs(600);
 const DAY: i64 = 86_400;
 /// Number of days before today whose events are never deleted to free space.
 const SAFE_DAYS: i64 = 1;
@@ -38,12 +41,17 @@ pub struct Sweeper {
     lease: Lease,
 }
 
-/// The outcome of a step.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 enum Swept {
     Done,
     /// The step has to be repeated soon, because rows are still being deleted or a setting has just changed.
     Waiting,
+}
+
+/// A step that has run. The quota of each project is a step.
+struct Step {
+    name: String,
+    outcome: Result<Swept, NotYet>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +62,52 @@ enum NotYet {
     Store(#[from] Failure),
     #[error("symbol files: {0}")]
     Symbols(#[from] SweepError),
+    #[error("no answer within {} s", LONGEST_STEP.as_secs())]
+    TooLong,
+}
+
+impl Step {
+    async fn run(name: &str, work: impl Future<Output = Result<Swept, NotYet>>) -> Self {
+        let outcome = timeout(LONGEST_STEP, work).await;
+        Self {
+            name: name.to_owned(),
+            outcome: outcome.unwrap_or(Err(NotYet::TooLong)),
+        }
+    }
+}
+
+/// The steps that failed in the last sweep, and how often in succession.
+#[derive(Default)]
+struct FailingSteps(BTreeMap<String, u32>);
+
+impl FailingSteps {
+    /// Counts the failures of a sweep. Returns the names of the steps to warn about, and their errors.
+    fn count<'s>(&mut self, sweep: &'s [Step]) -> Vec<(&'s str, &'s NotYet)> {
+        let before = mem::take(&mut self.0);
+        for step in sweep.iter().filter(|step| step.outcome.is_err()) {
+            let failures = before.get(&step.name).copied().unwrap_or_default();
+            self.0.insert(step.name.clone(), failures.saturating_add(1));
+        }
+        let is_due = |step: &&Step| self.failures(step) == FAILURES_BEFORE_WARNING;
+        let due = sweep.iter().filter(is_due);
+        due.filter_map(|step| Some((step.name.as_str(), step.outcome.as_ref().err()?)))
+            .collect()
+    }
+
+    fn failures(&self, step: &Step) -> u32 {
+        self.0.get(&step.name).copied().unwrap_or_default()
+    }
+
+    /// Returns the pause after a sweep, at most `every`.
+    fn pause(&self, sweep: &[Step], every: Duration) -> Duration {
+        let pauses = sweep.iter().map(|step| match step.outcome {
+            Ok(Swept::Done) => every,
+            Ok(Swept::Waiting) => WAITING_DELAY,
+            Err(_) if self.failures(step) >= FAILURES_BEFORE_WARNING => WAITING_DELAY,
+            Err(_) => RETRY_DELAY,
+        });
+        pauses.fold(every, Duration::min)
+    }
 }
 
 impl Sweeper {
@@ -79,41 +133,30 @@ impl Sweeper {
     }
 
     async fn run_sweeps(&self) {
-        let mut failures = 0;
+        let mut failing = FailingSteps::default();
         loop {
             let mut swept = None;
             let round = async { swept = Some(self.sweep().await) };
-            self.lease.during(round).await;
-            match &swept {
-                Some(Ok(_)) => failures = 0,
-                Some(Err(_)) => failures += 1,
-                None => {}
-            }
-            // The first failures usually mean that ClickHouse is still starting.
-            if let Some(Err(error)) = &swept
-                && failures == FAILURES_BEFORE_WARNING
-            {
-                tracing::warn!(%error, "a step of the retention sweep fails; retrying");
-            }
-            let delay = match swept {
-                Some(Ok(Swept::Done)) => self.every,
-                Some(Ok(Swept::Waiting)) => WAITING_DELAY,
-                Some(Err(_)) if failures >= FAILURES_BEFORE_WARNING => WAITING_DELAY,
-                Some(Err(_)) | None => RETRY_DELAY,
+            self.lease.during(Box::pin(round)).await;
+            let Some(sweep) = swept else {
+                sleep(RETRY_DELAY.min(self.every)).await;
+                continue;
             };
-            sleep(delay.min(self.every)).await;
+            for (step, error) in failing.count(&sweep) {
+                tracing::warn!(step, %error, "a step of the retention sweep fails; retrying");
+            }
+            sleep(failing.pause(&sweep, self.every)).await;
         }
     }
 
     /// Runs every step, also if another one fails. Rows above a quota are deleted before expired rows, because a deletion of expired rows
     /// can take hours, and the quotas of its projects wait for it.
-    async fn sweep(&self) -> Result<Swept, NotYet> {
-        together([
-            self.set_retention().await,
-            self.enforce_quotas().await,
-            self.delete_expired_rows().await,
-            self.delete_unused_files().await,
-        ])
+    async fn sweep(&self) -> Vec<Step> {
+        let mut steps = vec![Step::run("retention", self.set_retention()).await];
+        self.enforce_quotas(&mut steps).await;
+        steps.push(Step::run("expired rows", self.delete_expired_rows()).await);
+        steps.push(Step::run("unused symbol files", self.delete_unused_files()).await);
+        steps
     }
 
     async fn set_retention(&self) -> Result<Swept, NotYet> {
@@ -133,12 +176,24 @@ impl Sweeper {
         Ok(Swept::Done)
     }
 
-    async fn enforce_quotas(&self) -> Result<Swept, NotYet> {
-        let mut steps = Vec::new();
-        for project in self.app.control.storage_of_all().await? {
-            steps.push(self.enforce_quota(&project).await);
+    /// Stops while ClickHouse is away: each other project would wait for it as long as the first one.
+    async fn enforce_quotas(&self, steps: &mut Vec<Step>) {
+        let projects = match self.app.control.storage_of_all().await {
+            Ok(projects) => projects,
+            Err(error) => {
+                let (name, outcome) = ("disk quotas".to_owned(), Err(error.into()));
+                return steps.push(Step { name, outcome });
+            }
+        };
+        for project in projects {
+            let name = format!("disk quota of {}", project.project);
+            let step = Step::run(&name, self.enforce_quota(&project)).await;
+            let has_failed = step.outcome.is_err();
+            steps.push(step);
+            if has_failed && self.app.clickhouse.ping().await.is_err() {
+                return;
+            }
         }
-        together(steps)
     }
 
     async fn enforce_quota(&self, project: &Storage) -> Result<Swept, NotYet> {
@@ -235,24 +290,6 @@ impl Sweeper {
     }
 }
 
-/// Returns the first error of steps that do not depend on each other, and logs the others.
-fn together(steps: impl IntoIterator<Item = Result<Swept, NotYet>>) -> Result<Swept, NotYet> {
-    let mut all = Ok(Swept::Done);
-    for step in steps {
-        all = match (all, step) {
-            (Ok(all), Ok(step)) => Ok(all.max(step)),
-            (Ok(_), Err(error)) => Err(error),
-            (Err(first), step) => {
-                if let Err(error) = step {
-                    tracing::debug!(%error, "another step of the retention sweep fails");
-                }
-                Err(first)
-            }
-        };
-    }
-    all
-}
-
 /// Returns the effective retention of all projects.
 fn keeping(default: Retention, projects: &[Storage]) -> RetentionPlan {
     let days = |own: Option<u32>, default: u64| own.map_or(default, u64::from);
@@ -291,6 +328,45 @@ fn first_day_to_keep(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn sweep(failed: &[&str]) -> Vec<Step> {
+        let steps = ["retention", "disk quota of shop"].map(|name| Step {
+            name: name.to_owned(),
+            outcome: match failed.contains(&name) {
+                true => Err(NotYet::TooLong),
+                false => Ok(Swept::Done),
+            },
+        });
+        steps.into()
+    }
+
+    #[test]
+    fn a_step_that_keeps_failing_does_not_hide_another() {
+        let mut failing = FailingSteps::default();
+        let every = Duration::from_secs(3_600);
+        let mut warned = Vec::new();
+        let both = ["retention", "disk quota of shop"];
+        for round in 1..=30_u32 {
+            // The second step begins to fail later, and succeeds once in between.
+            let failed = if round <= 5 || round == 8 {
+                &both[..1]
+            } else {
+                &both[..]
+            };
+            let sweep = sweep(failed);
+            let due = failing.count(&sweep);
+            warned.extend(due.iter().map(|(step, _)| (round, (*step).to_owned())));
+            let pause = if round < 20 {
+                RETRY_DELAY
+            } else {
+                WAITING_DELAY
+            };
+            assert_eq!(failing.pause(&sweep, every), pause, "{round}");
+        }
+        assert_eq!(warned, [(12, both[0].to_owned()), (20, both[1].to_owned())]);
+        assert!(failing.count(&sweep(&[])).is_empty());
+        assert_eq!(failing.pause(&sweep(&[]), every), every);
+    }
 
     #[test]
     fn the_oldest_days_are_deleted_but_never_the_last_two() {

@@ -1,13 +1,14 @@
 //! One server from start to end: opens its storage, starts the background tasks, and shuts everything down in order.
 
 mod background;
+mod clickhouse_target;
 mod data_folder;
+mod drain;
 mod intake;
 mod notifier;
 mod open_files;
 mod server_file;
 mod symbols;
-mod target;
 mod writer;
 
 use std::path::Path;
@@ -17,9 +18,10 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::clickhouse_target::{embedded, external};
 pub(crate) use self::data_folder::control_database;
+pub(crate) use self::drain::{DrainedLog, drain_log};
 pub use self::server_file::{ServerFile, ServerProcess};
-pub(crate) use self::target::{embedded, external};
 
 use unjank_database::Control;
 use unjank_foundation::clock::Clock;
@@ -31,8 +33,8 @@ use self::background::{
     auditor, evaluator, flush_counts, recall_batches, reclassifier, sweeper, watch_log,
     write_counts,
 };
+use self::clickhouse_target::connect;
 use self::data_folder::instance_secret;
-use self::target::connect;
 use crate::access::logins::Logins;
 use crate::access::{self, Access, InstanceSecret, Refresher, Snapshot, SnapshotInputs, Throttle};
 use crate::app::App;
@@ -330,13 +332,13 @@ async fn open_control(
     Ok((control, access))
 }
 
-fn dead_letters(shared: &Shared, settings: &Serve) -> anyhow::Result<DeadLetters> {
+fn dead_letters(shared: &Shared, max_bytes: u64) -> anyhow::Result<DeadLetters> {
     let folder = shared.data_dir.join("dead-letter");
-    Ok(DeadLetters::open(folder, settings.dead_letter_max_bytes)?)
+    Ok(DeadLetters::open(folder, max_bytes)?)
 }
 
 fn eraser(app: &Arc<App>, shared: &Shared, settings: &Serve) -> anyhow::Result<Eraser> {
-    let dead_letters = dead_letters(shared, settings)?;
+    let dead_letters = dead_letters(shared, settings.dead_letter_max_bytes)?;
     Ok(Eraser::new(Arc::clone(app), dead_letters))
 }
 

@@ -14,7 +14,7 @@ mod migrations;
 mod number;
 mod old_fault;
 mod query_ids;
-mod raw;
+mod raw_tables;
 pub mod reads;
 mod roll_ups;
 #[cfg(test)]
@@ -26,7 +26,7 @@ pub use self::backup::{BackupPart, BackupState};
 pub use self::buckets::upper_bound;
 pub use self::clickhouse::{ClickHouse, Failure, Login, Target};
 pub use self::drain::dead_letter::{DeadLetter, DeadLetterError, DeadLetters};
-pub(crate) use self::drain::writer::{Writer, WriterSettings};
+pub(crate) use self::drain::writer::{DrainTotals, Writer, WriterSettings};
 pub use self::embedded::{
     EmbeddedEngine, EngineFile, EnginePasswords, EngineSettings, StartedEngine,
 };

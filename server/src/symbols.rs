@@ -6,21 +6,23 @@
 
 mod alternatives;
 mod assemblies;
+mod file_removal;
 mod joining;
 mod lookups;
+mod orphaned_contents;
 mod parser;
-mod removal;
+mod sent_chunks;
 mod store;
 mod symbolicator;
-mod unused_files;
+mod unused_file_expiry;
 mod waiting;
 
 pub use self::assemblies::{AssembleError, Assemblies, AssemblyRequest, AssemblyState};
 pub use self::lookups::{LookupError, Lookups};
-pub use self::parser::{Parser, ParserError, ParserRequest, run as run_parser};
+pub use self::parser::{Parser, ParserError, ParserLimits, ParserRequest, run as run_parser};
 pub use self::store::{StoreError, SymbolStore};
 pub use self::symbolicator::{ReadableStack, Symbolicator, named_function};
-pub use self::unused_files::{SweepError, delete_unused_files};
+pub use self::unused_file_expiry::{SweepError, delete_unused_files};
 
 /// The maximum size of a chunk before compression.
 pub const CHUNK_BYTES: usize = 8 << 20;

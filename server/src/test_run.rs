@@ -13,7 +13,7 @@ mod traffic;
 #[cfg(test)]
 mod worked_examples;
 
-use unjank_protocol::{AppStart, Metric, Timestamp};
+use unjank_protocol::{AppStart, Limits, Metric, Timestamp};
 
 pub use self::app::{AppFacts, Losses};
 pub use self::lines::Collector;
@@ -120,7 +120,7 @@ fn samples(metric: &Metric<'_>) -> f64 {
 
 /// Returns the number of events that a sampled event represents.
 fn weight(sample_rate: f64) -> f64 {
-    if sample_rate > 0.0 && sample_rate <= 1.0 {
+    if (Limits::SMALLEST_RATE..=1.0).contains(&sample_rate) {
         1.0 / sample_rate
     } else {
         1.0

@@ -88,7 +88,7 @@ pub struct Resource<'a> {
     /// The distribution channel, such as `play`.
     #[serde(borrow, default, deserialize_with = "scalar")]
     pub channel: Text<'a>,
-    /// What the app runs for: `production`, `test` or `development`. Missing if the device does not say.
+    /// What the app runs for: `production`, `test` or `development`. Stored in lower case. Missing if the device does not say.
     #[serde(
         borrow,
         default,
@@ -108,7 +108,7 @@ pub struct Resource<'a> {
     /// The manufacturer of the device.
     #[serde(borrow, default, deserialize_with = "scalar")]
     pub device_manufacturer: Text<'a>,
-    /// The performance class: `low`, `mid`, `high`, or a year class.
+    /// The performance class: `low`, `mid`, `high`, or a year class. Stored in lower case.
     #[serde(borrow, default, deserialize_with = "scalar")]
     pub device_class: Text<'a>,
     /// The refresh rate of the display in hertz; 0 if unknown.

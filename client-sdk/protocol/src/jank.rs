@@ -36,6 +36,7 @@ pub struct Jank<'a> {
     pub strategy: JankStrategy,
     /// Time since the app started, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub uptime_ms: u64,
     /// The network.
     #[serde(default)]
@@ -54,7 +55,8 @@ pub struct Jank<'a> {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub samples: Vec<JankSample<'a>>,
-    /// The last log lines and screens before the stall, oldest first; at most 64. Of more, the last 64 are kept.
+    /// The last log lines and screens before the stall, oldest first; at most 64. Of more, the last 64 are kept. They are read from JSON
+    /// text only: use `serde_json::from_str` or `from_slice`, not a `serde_json::Value`.
     #[serde(
         borrow,
         default,
@@ -62,7 +64,7 @@ pub struct Jank<'a> {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub run_log: Vec<LogLine<'a>>,
-    /// The sample rate: above 0, at most 1.
+    /// The sample rate: 1e-9 to 1.
     #[serde(
         default = "whole",
         deserialize_with = "rate",
@@ -70,7 +72,7 @@ pub struct Jank<'a> {
     )]
     #[cfg_attr(
         feature = "openapi",
-        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+        schema(minimum = 1e-9, maximum = 1, default = 1.0)
     )]
     pub sample_rate: f64,
 }

@@ -33,6 +33,11 @@ pub(crate) const ITEMS: usize = 64;
 impl Limits {
     /// The default of [`Self::events`], and the most that a device sends.
     pub const EVENTS: usize = 10_000;
+    /// The largest 64-bit number of an event: a number of bytes, requests, lost events or measurements, or a time. It is 2^42: 4 TiB, or 139
+    /// years in milliseconds. Larger ones are not true; many are -1 without its sign. The sum of four million of the largest fits 64 bits.
+    pub const LARGEST_NUMBER: u64 = 1 << 42;
+    /// The smallest sample rate. An event counts as 1 / rate events, so a rate near 0 makes the sums of all events infinite.
+    pub const SMALLEST_RATE: f64 = 1e-9;
 }
 
 impl Default for Limits {

@@ -71,6 +71,7 @@ pub struct Span<'a> {
         deserialize_with = "null_as_default",
         skip_serializing_if = "is_default"
     )]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub uptime_ms: u64,
     /// The location in the source code.
     #[serde(
@@ -96,7 +97,7 @@ pub struct Span<'a> {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub events: Vec<SpanEvent<'a>>,
-    /// The sample rate: above 0, at most 1. Counts are weighted by its inverse.
+    /// The sample rate: 1e-9 to 1. Counts are weighted by its inverse.
     #[serde(
         default = "whole",
         deserialize_with = "rate",
@@ -104,7 +105,7 @@ pub struct Span<'a> {
     )]
     #[cfg_attr(
         feature = "openapi",
-        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+        schema(minimum = 1e-9, maximum = 1, default = 1.0)
     )]
     pub sample_rate: f64,
 }
@@ -179,6 +180,7 @@ pub struct FrameWindow<'a> {
     pub delay_ms: u32,
     /// Time since the app started, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub uptime_ms: u64,
     /// The network.
     #[serde(default)]
@@ -186,7 +188,7 @@ pub struct FrameWindow<'a> {
     /// The number of frames by duration: the key is the lower bound of a logarithmic bucket in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
     pub frame_time_hist: Histogram,
-    /// The sample rate: above 0, at most 1.
+    /// The sample rate: 1e-9 to 1.
     #[serde(
         default = "whole",
         deserialize_with = "rate",
@@ -194,7 +196,7 @@ pub struct FrameWindow<'a> {
     )]
     #[cfg_attr(
         feature = "openapi",
-        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+        schema(minimum = 1e-9, maximum = 1, default = 1.0)
     )]
     pub sample_rate: f64,
 }
@@ -213,15 +215,19 @@ pub struct Traffic<'a> {
     pub network: Network,
     /// Bytes sent.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub tx_bytes: u64,
     /// Bytes received.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub rx_bytes: u64,
     /// The number of requests.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub requests: u64,
     /// The number of requests without a response.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub failed_requests: u64,
 }
 
@@ -260,6 +266,7 @@ pub struct PageLoad<'a> {
     pub network: Network,
     /// Time since the app started, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub uptime_ms: u64,
     /// The requests of the page, at most 64.
     #[serde(
@@ -269,7 +276,7 @@ pub struct PageLoad<'a> {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub requests: Vec<PageRequest<'a>>,
-    /// The sample rate: above 0, at most 1.
+    /// The sample rate: 1e-9 to 1.
     #[serde(
         default = "whole",
         deserialize_with = "rate",
@@ -277,7 +284,7 @@ pub struct PageLoad<'a> {
     )]
     #[cfg_attr(
         feature = "openapi",
-        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+        schema(minimum = 1e-9, maximum = 1, default = 1.0)
     )]
     pub sample_rate: f64,
 }
@@ -322,13 +329,17 @@ pub struct Metric<'a> {
     pub max: Option<f64>,
     /// The number of values, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(minimum = 1, maximum = 4_398_046_511_104i64)
+    )]
     pub count: Option<u64>,
     /// The screen.
     #[serde(borrow, default)]
     pub page: Text<'a>,
     /// Time since the app started, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub uptime_ms: u64,
     /// The network.
     #[serde(default)]
@@ -336,7 +347,7 @@ pub struct Metric<'a> {
     /// Attributes of the app, at most 64.
     #[serde(borrow, default, deserialize_with = "null_as_default")]
     pub attributes: Attributes<'a>,
-    /// The sample rate: above 0, at most 1.
+    /// The sample rate: 1e-9 to 1.
     #[serde(
         default = "whole",
         deserialize_with = "rate",
@@ -344,7 +355,7 @@ pub struct Metric<'a> {
     )]
     #[cfg_attr(
         feature = "openapi",
-        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+        schema(minimum = 1e-9, maximum = 1, default = 1.0)
     )]
     pub sample_rate: f64,
 }
@@ -370,7 +381,7 @@ pub struct AppStart<'a> {
     /// The phases, at most 64.
     #[serde(borrow, default, deserialize_with = "items")]
     pub phases: Vec<Phase<'a>>,
-    /// The sample rate: above 0, at most 1.
+    /// The sample rate: 1e-9 to 1.
     #[serde(
         default = "whole",
         deserialize_with = "rate",
@@ -378,7 +389,7 @@ pub struct AppStart<'a> {
     )]
     #[cfg_attr(
         feature = "openapi",
-        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+        schema(minimum = 1e-9, maximum = 1, default = 1.0)
     )]
     pub sample_rate: f64,
 }
@@ -417,11 +428,12 @@ pub struct Recomposition<'a> {
     pub cause: Text<'a>,
     /// Time since the app started, in milliseconds.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub uptime_ms: u64,
     /// The network.
     #[serde(default)]
     pub network: Network,
-    /// The sample rate: above 0, at most 1.
+    /// The sample rate: 1e-9 to 1.
     #[serde(
         default = "whole",
         deserialize_with = "rate",
@@ -429,7 +441,7 @@ pub struct Recomposition<'a> {
     )]
     #[cfg_attr(
         feature = "openapi",
-        schema(exclusive_minimum = 0, maximum = 1, default = 1.0)
+        schema(minimum = 1e-9, maximum = 1, default = 1.0)
     )]
     pub sample_rate: f64,
 }
@@ -443,12 +455,15 @@ pub struct SdkHealth<'a> {
     pub dropped: Vec<Dropped<'a>>,
     /// The CPU time of the SDK, in microseconds.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub overhead_us: u64,
     /// The number of bytes that wait on the device.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub queue_bytes: u64,
     /// The number of uploaded bytes.
     #[serde(default, deserialize_with = "null_as_default")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub upload_bytes: u64,
 }
 
@@ -463,5 +478,6 @@ pub struct Dropped<'a> {
     #[serde(borrow, default)]
     pub reason: Text<'a>,
     /// The number of events.
+    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub count: u64,
 }

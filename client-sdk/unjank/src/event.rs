@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use unjank_protocol::{
-    AppStart, FrameWindow, Jank, Metric, PageLoad, Recomposition, Signal, Span, Traffic,
+    AppStart, FrameWindow, Jank, Limits, Metric, PageLoad, Recomposition, Signal, Span, Traffic,
 };
 
 /// An event as it will be sent: what [`crate::Config::before_send`] may change and reporters see. The fields are those of the wire,
@@ -57,7 +57,7 @@ impl Event {
             // It is not sampled.
             Self::Traffic(_) => return,
         };
-        *rate *= probability;
+        *rate = (*rate * probability).max(Limits::SMALLEST_RATE);
     }
 
     /// The list of a batch it belongs to.

@@ -239,7 +239,7 @@ pub fn init(mut config: Config) -> Guard {
         return Guard::none(problem);
     }
     config.apply_print_only();
-    let transport = match deliver::connection::transport(&config) {
+    let transport = match deliver::transport_choice::choose(&config) {
         Ok(transport) => transport,
         Err(problem) => return Guard::none(problem),
     };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { passwordFaults, refusedFields } from '../src/account/new_password';
-import { refusesPassword } from '../src/api/fetch_with_session';
 import { Problem } from '../src/api/problem';
+import { refusesPassword } from '../src/api/session_refresh';
 import { hasEnded, keyState } from '../src/keys/key_state';
 import { activeText, countActive } from '../src/people/active_tokens';
 

@@ -10,7 +10,7 @@ import {
   type Incident,
 } from '../src/alerts/around';
 import { leftOut, watched } from '../src/alerts/evidence_text';
-import { dimensionsIn } from '../src/alerts/names';
+import { dimensionsIn } from '../src/alerts/rule_signals';
 import { mostlyOn, sidesOf } from '../src/alerts/janks_beside';
 import { coverage, muteOf, type Mute } from '../src/alerts/mutes';
 import { BLANK, span, toDocument, toForm, type Rule } from '../src/alerts/rule_form';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { headlineOf, markOf } from '../src/jank/handling';
 import { ownParameters, ownWhere } from '../src/jank/own_filters';
 import { isInApp, place, stackText } from '../src/jank/stack_text';
-import { jankAddress } from '../src/jank/questions';
+import { jankAddress } from '../src/jank/queries';
 import { addressOf, comparing, only } from '../src/navigation/links';
 import { readFilters } from '../src/navigation/filters';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readFilters } from '../src/navigation/filters';
 import { sessionAddress } from '../src/navigation/links';
-import { meanings, type SessionTimeline } from '../src/sessions/ask';
+import { meanings, type SessionTimeline } from '../src/sessions/queries';
 import { compareCommand } from '../src/sessions/compare_command';
 import { freshness, isSilent } from '../src/sessions/following';
 import { leftOutText } from '../src/sessions/left_out';

@@ -18,7 +18,7 @@ use crate::pacing::Due;
 use crate::parcel::{Encoding, Packer, ParcelSettings};
 use crate::parcel_threads::Stop;
 use crate::plan::{Arrivals, PlanSettings, Planner, Rate};
-use crate::population::RunTag;
+use crate::run_tag::RunTag;
 use crate::server::KEY;
 use crate::store::Scope;
 use crate::workload::{Destination, new_tag};

@@ -26,6 +26,11 @@ pub(super) trait Backend: Send + Sync {
     /// Closes all connections, waiting for those in use.
     async fn close(&self);
 
+    /// Removes the content of deleted rows from files that keep it until they are overwritten.
+    async fn forget_deleted_rows(&self) -> Result<(), ControlError> {
+        Ok(())
+    }
+
     /// The connections of a database that several servers can share.
     fn shared_pool(&self) -> Option<&PgPool> {
         None

@@ -3,10 +3,12 @@
 //! A server claims the batches of a range before it sends them to ClickHouse. Its next claim releases them. A server that makes no claim for
 //! two minutes counts as gone, and others may release its claims. All times are PostgreSQL's, so the servers' clocks do not matter.
 //!
+//! `unjank log drain` drains the log of a lost server. Meanwhile it holds a lease on the log, so that the server claims nothing if it was not lost.
+//!
 //! SQLite belongs to one server, which needs no claims.
 
 use sqlx::Row;
-use sqlx::postgres::{PgPool, PgRow};
+use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use uuid::Uuid;
 
 use super::Control;
@@ -48,7 +50,7 @@ impl Control {
     #[must_use]
     pub fn claims(&self) -> Option<Claims> {
         let pool = self.backend.shared_pool()?.clone();
-        Some(Claims { pool })
+        Some(Claims { pool, lease: None })
     }
 }
 
@@ -56,6 +58,19 @@ impl Control {
 #[derive(Clone, Debug)]
 pub struct Claims {
     pool: PgPool,
+    /// The holder of the lease on the log. `None` in a server, which needs no lease on its own log.
+    lease: Option<String>,
+}
+
+/// Whether a command may drain a log in place of its server.
+#[derive(Clone, Debug)]
+pub enum TakeOver {
+    /// The log is taken over. Only these claims are accepted for the log until the lease ends.
+    Taken(Claims),
+    /// The server has made a claim within the last two minutes, at this time in microseconds since the epoch. It may still store its batches.
+    ServerSeen(i64),
+    /// Another command holds the lease, or was killed less than two minutes ago.
+    Held,
 }
 
 const SEEN: &str = "
@@ -91,14 +106,107 @@ const RELEASE: &str = "
 const FORGET: &str = "
     DELETE FROM batch_claims WHERE log_id IS NULL AND claimed_at < now() - INTERVAL '30 days'";
 
+const LEASE_HOLDER: &str = "
+    SELECT holder FROM leases
+    WHERE name = $1 AND until > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
+/// The claims until the end of the last lease were those of its holder.
+const SERVER_SEEN: &str = "
+    SELECT seen FROM (SELECT (extract(epoch FROM seen_at) * 1000000)::bigint AS seen FROM claiming_logs
+        WHERE log_id = $1 AND seen_at >= clock_timestamp() - INTERVAL '2 minutes') AS recent
+    WHERE seen > coalesce((SELECT until FROM leases WHERE name = $2), 0)";
+
+const TAKE_LEASE: &str = "
+    INSERT INTO leases (name, holder, until)
+    VALUES ($1, $2, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 120000000)
+    ON CONFLICT (name) DO UPDATE SET holder = EXCLUDED.holder, until = EXCLUDED.until";
+
+/// A lease that has ended is not renewed: the server may have made claims since.
+const RENEW_LEASE: &str = "
+    UPDATE leases SET until = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 120000000
+    WHERE name = $1 AND holder = $2 AND until > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
+/// The row stays, because its time shows which claims were those of the holder.
+const END_LEASE: &str = "
+    UPDATE leases SET until = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+    WHERE name = $1 AND holder = $2 AND until > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
 impl Claims {
+    /// Takes over a log from its server, unless the server may still be storing batches or another command has the log.
+    pub async fn take_over(&self, log_id: Uuid) -> Result<TakeOver, ControlError> {
+        let name = lease_name(log_id);
+        let mut transaction = self.pool.begin().await?;
+        sqlx::query(LOCK).execute(&mut *transaction).await?;
+        if lease_holder(&mut transaction, log_id).await?.is_some() {
+            return Ok(TakeOver::Held);
+        }
+        let seen = sqlx::query(SERVER_SEEN)
+            .bind(log_id.as_bytes().to_vec())
+            .bind(&name)
+            .fetch_optional(&mut *transaction)
+            .await?;
+        if let Some(row) = seen {
+            return Ok(TakeOver::ServerSeen(row.try_get("seen")?));
+        }
+        let holder = Uuid::new_v4().to_string();
+        sqlx::query(TAKE_LEASE)
+            .bind(&name)
+            .bind(&holder)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(TakeOver::Taken(Self {
+            pool: self.pool.clone(),
+            lease: Some(holder),
+        }))
+    }
+
+    /// Renews the lease of [`TakeOver::Taken`] for two minutes. Returns whether it still held.
+    pub async fn renew(&self, log_id: Uuid) -> Result<bool, ControlError> {
+        self.change_lease(RENEW_LEASE, log_id).await
+    }
+
+    /// Ends the lease of [`TakeOver::Taken`]. The server of the log may claim batches again.
+    pub async fn hand_back(&self, log_id: Uuid) -> Result<(), ControlError> {
+        self.change_lease(END_LEASE, log_id).await?;
+        Ok(())
+    }
+
+    async fn change_lease(&self, sql: &'static str, log_id: Uuid) -> Result<bool, ControlError> {
+        let changed = sqlx::query(sql)
+            .bind(lease_name(log_id))
+            .bind(self.lease.as_deref())
+            .execute(&self.pool)
+            .await?;
+        Ok(changed.rows_affected() > 0)
+    }
+
+    /// Fails if another process holds the lease on the log, or if the lease of this one has ended.
+    pub async fn check_lease(&self, log_id: Uuid) -> Result<(), ControlError> {
+        let mut connection = self.pool.acquire().await?;
+        let holder = lease_holder(&mut connection, log_id).await?;
+        self.check_holder(holder.as_deref())
+    }
+
+    fn check_holder(&self, holder: Option<&str>) -> Result<(), ControlError> {
+        if holder == self.lease.as_deref() {
+            return Ok(());
+        }
+        let why = match self.lease {
+            None => "`unjank log drain` is draining a copy of this log; wait until it has ended",
+            Some(_) => "the lease on this log has ended",
+        };
+        Err(ControlError::Invalid(why.to_owned()))
+    }
+
     /// Replaces the claims of a log. Returns the batches that others have claimed.
     pub async fn replace(
         &self,
         log_id: Uuid,
         claims: &[Claim],
     ) -> Result<Vec<Claimed>, ControlError> {
-        let log_id = log_id.as_bytes().to_vec();
+        let log = log_id;
+        let log_id = log.as_bytes().to_vec();
         let projects: Vec<String> = claims.iter().map(|one| one.project.clone()).collect();
         let ids: Vec<Vec<u8>> = claims
             .iter()
@@ -107,6 +215,8 @@ impl Claims {
         let halves: Vec<bool> = claims.iter().map(|one| one.is_half).collect();
         let mut transaction = self.pool.begin().await?;
         sqlx::query(LOCK).execute(&mut *transaction).await?;
+        let holder = lease_holder(&mut transaction, log).await?;
+        self.check_holder(holder.as_deref())?;
         for sql in [SEEN, GIVE_BACK] {
             sqlx::query(sql)
                 .bind(&log_id)
@@ -146,6 +256,22 @@ impl Claims {
         transaction.commit().await?;
         Ok(())
     }
+}
+
+fn lease_name(log_id: Uuid) -> String {
+    format!("drain of log {log_id}")
+}
+
+/// Returns who holds the lease on a log.
+async fn lease_holder(
+    connection: &mut PgConnection,
+    log_id: Uuid,
+) -> Result<Option<String>, ControlError> {
+    let row = sqlx::query(LEASE_HOLDER)
+        .bind(lease_name(log_id))
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.map(|row| row.try_get("holder")).transpose()?)
 }
 
 fn read(row: &PgRow) -> Result<Claimed, ControlError> {

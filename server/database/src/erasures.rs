@@ -14,6 +14,7 @@ use super::audit::{Action, Actor};
 use super::backend::{Notice, Row, values};
 use super::change::{Change, Entry, new_id};
 use super::checks;
+use super::erased_alerts;
 use super::error::ControlError;
 use super::text_enum::text_enum;
 
@@ -367,13 +368,16 @@ impl Control {
         Ok(true)
     }
 
-    /// Finishes a pass. If it erases a whole project, deletes the project. Returns false if another run of the pass has begun: that
-    /// run finishes it.
+    /// Finishes a pass. If it erases a whole project, deletes the project, else what alerts have of the subjects. Returns false if another
+    /// run of the pass has begun: that run finishes it.
     pub async fn finish_pass(&self, pass: &[Erasure], at: UnixTime) -> Result<bool, ControlError> {
         for one in pass {
             if !self.finish(one, at).await? {
                 return Ok(false);
             }
+        }
+        if let Err(error) = self.backend.forget_deleted_rows().await {
+            tracing::warn!(%error, "the log of the control database has erased rows until it is overwritten");
         }
         Ok(true)
     }
@@ -382,7 +386,11 @@ impl Control {
         let actor = Actor::system("erasure");
         let mut change = Change::begin(self, &actor, at).await?;
         let pass = one.pass.unwrap_or_default();
-        let values = values![one.id, pass, at, to_json(&one.receipt)];
+        let mut receipt = one.receipt.clone();
+        for (table, rows) in erased_alerts::forget(&mut change, one).await? {
+            *receipt.rows.entry(table.to_owned()).or_default() += rows;
+        }
+        let values = values![one.id, pass, at, to_json(&receipt)];
         if change.execute(FINISH, values).await? == 0 {
             return Ok(false);
         }
@@ -390,8 +398,8 @@ impl Control {
         for sql in FORGET_PROJECT.iter().filter(|_| is_project) {
             change.execute(sql, values![one.project.as_str()]).await?;
         }
-        let rows: u64 = one.receipt.rows.values().sum();
-        let detail = json!({"rows": rows, "rebuilt_hours": one.receipt.rebuilt_hours});
+        let rows: u64 = receipt.rows.values().sum();
+        let detail = json!({"rows": rows, "rebuilt_hours": receipt.rebuilt_hours});
         change
             .commit(entry(Action::ErasureFinished, one, detail))
             .await?;

@@ -51,7 +51,9 @@ impl SqliteBackend {
             .busy_timeout(BUSY_TIMEOUT)
             .journal_mode(SqliteJournalMode::Wal)
             // A revoked key must stay revoked after a power cut. Changes are rare, so the cost does not matter.
-            .synchronous(SqliteSynchronous::Full);
+            .synchronous(SqliteSynchronous::Full)
+            // Otherwise the free parts of the file keep what an erasure has deleted.
+            .pragma("secure_delete", "ON");
         let opened = Arc::new(AtomicU64::new(0));
         let writer = open_writer(&options, &opened).await?;
         migrate(&writer).await?;
@@ -212,6 +214,18 @@ impl Backend for SqliteBackend {
 
     fn subscribe(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+
+    /// The write-ahead log has former pages.
+    async fn forget_deleted_rows(&self) -> Result<(), ControlError> {
+        let busy: i64 = sqlx::query_scalar("PRAGMA wal_checkpoint(TRUNCATE)")
+            .fetch_one(&self.writer)
+            .await?;
+        if busy != 0 {
+            let why = "another process is reading the control database";
+            return Err(ControlError::Unavailable(why.to_owned()));
+        }
+        Ok(())
     }
 
     async fn close(&self) {

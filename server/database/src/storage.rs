@@ -124,13 +124,16 @@ impl Control {
             .await
     }
 
-    /// Records whether a project's rows exceed the disk quota in `storage`. Returns whether that changed. Another quota that was set in the
-    /// meantime is left alone.
+    /// Records whether a project's rows exceed the disk quota in `storage`, unless `storage` says the same. Returns whether that changed.
+    /// Another quota that was set in the meantime is left alone.
     pub async fn set_over_disk_quota(
         &self,
         storage: &Storage,
         is_over: bool,
     ) -> Result<bool, ControlError> {
+        if storage.is_over_quota == is_over {
+            return Ok(false);
+        }
         let mut statements = self.begin().await?;
         let most = checks::quota(storage.disk_bytes)?;
         let values = values![storage.project.as_str(), is_over, most];

@@ -1,8 +1,8 @@
 //! Device tokens: short-lived JWTs that a project's own back end signs for its installs, instead of an ingest key in
 //! the app.
 //!
-//! `aud` names the project, `kid` one of its registered keys, `sub` the install. The algorithm of each key is fixed at
-//! registration: the token's header never chooses how the token is verified.
+//! `aud` names the project, alone or in a list with other audiences, `kid` one of its registered keys, `sub` the install.
+//! The algorithm of each key is fixed at registration: the token's header never chooses how the token is verified.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ const LEEWAY_S: i64 = 60;
 const LONGEST_LIFE_S: i64 = 24 * 3_600;
 /// The minimum size of an HS256 secret. A secret shorter than its hash can be guessed offline from a single token.
 const SHORTEST_SECRET: usize = 32;
+/// The maximum number of audiences of a token.
+const MOST_AUDIENCES: usize = 16;
 
 /// Why a token is rejected. Reveals nothing that helps to forge one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -154,6 +156,20 @@ impl DeviceKeys {
         credential.bytes().filter(|byte| *byte == b'.').count() == 2
     }
 
+    /// Finds the key in the projects among the audiences. A key set may be registered for several projects: a token that names two of them
+    /// is for neither, because its events belong to one.
+    fn key(&self, audiences: &[String], kid: &str) -> Result<(&Arc<str>, &Key), TokenError> {
+        let mut found = audiences.iter().filter_map(|audience| {
+            let (project, keys) = self.projects.get_key_value(audience.as_str())?;
+            Some((project, keys.get(kid)?))
+        });
+        let (project, key) = found.next().ok_or(TokenError::UnknownKey)?;
+        match found.all(|(other, _)| other == project) {
+            true => Ok((project, key)),
+            false => Err(TokenError::UnknownKey),
+        }
+    }
+
     /// Verifies a token and returns its holder.
     pub fn verify(&self, token: &str, now: UnixTime) -> Result<TokenHolder, TokenError> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| TokenError::Malformed)?;
@@ -161,11 +177,7 @@ impl DeviceKeys {
         // Unverified: used only to find the key for verification.
         let claimed: Audience = jsonwebtoken::dangerous::insecure_decode_claims(token)
             .map_err(|_| TokenError::Malformed)?;
-        let (project, keys) = self
-            .projects
-            .get_key_value(claimed.aud.as_str())
-            .ok_or(TokenError::UnknownKey)?;
-        let key = keys.get(&kid).ok_or(TokenError::UnknownKey)?;
+        let (project, key) = self.key(claimed.aud.names()?, &kid)?;
         let claims = jsonwebtoken::decode::<Claims>(token, &key.key, &validation(key, project))
             .map_err(|error| match error.kind() {
                 ErrorKind::InvalidSignature | ErrorKind::InvalidAlgorithm => TokenError::Signature,
@@ -194,7 +206,7 @@ impl DeviceKeys {
     }
 }
 
-/// Allows exactly one algorithm and one audience. Expiry is checked with our clock, not the library's.
+/// Allows exactly one algorithm, and requires the project among the audiences. Expiry is checked with our clock, not the library's.
 fn validation(key: &Key, project: &str) -> Validation {
     let mut validation = Validation::new(key.algorithm);
     validation.set_audience(&[project]);
@@ -205,7 +217,25 @@ fn validation(key: &Key, project: &str) -> Validation {
 
 #[derive(Deserialize)]
 struct Audience {
-    aud: String,
+    aud: OneOrMany,
+}
+
+/// A list, or the single text that RFC 7519 allows in its place.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    fn names(&self) -> Result<&[String], TokenError> {
+        match self {
+            Self::One(name) => Ok(std::slice::from_ref(name)),
+            Self::Many(names) if names.len() <= MOST_AUDIENCES => Ok(names),
+            Self::Many(_) => Err(TokenError::Malformed),
+        }
+    }
 }
 
 #[derive(Deserialize)]

@@ -162,13 +162,55 @@ fn a_key_is_valid_for_its_own_project_only() {
 }
 
 #[test]
-fn the_audience_must_be_one_existing_project() {
-    for aud in [json!("other"), json!("")] {
+fn an_audience_must_be_the_project_of_the_key() {
+    for aud in [
+        json!(["shop"]),
+        json!(["other", "shop"]),
+        json!(["shop", "shop"]),
+        json!(["bank", "shop"]),
+    ] {
+        let holder = verdict(&hs(&with("aud", aud))).unwrap();
+        assert_eq!(&*holder.project, "shop");
+    }
+    for aud in [
+        json!("other"),
+        json!(""),
+        json!([]),
+        json!(["bank"]),
+        json!(["other", ""]),
+    ] {
         assert_eq!(verdict(&hs(&with("aud", aud))), Err(TokenError::UnknownKey));
     }
-    for aud in [json!(null), json!(["shop", "bank"]), json!(7)] {
+    let many = vec!["shop"; MOST_AUDIENCES + 1];
+    for aud in [
+        json!(null),
+        json!(7),
+        json!(["shop", 7]),
+        json!([["shop"]]),
+        json!({"shop": true}),
+        json!(many),
+    ] {
         assert_eq!(verdict(&hs(&with("aud", aud))), Err(TokenError::Malformed));
     }
+}
+
+#[test]
+fn a_key_of_two_projects_does_not_choose_between_them() {
+    let mut keys = keys();
+    for project in ["shop", "bank"] {
+        let project = Arc::from(project);
+        keys.add(&project, "both", DeviceKeyAlgorithm::Es256, &EC.public)
+            .unwrap();
+    }
+    let verdict = |aud: Value| {
+        let token = sign(Algorithm::ES256, "both", &with("aud", aud), &ec());
+        keys.verify(&token, NOW).map(|holder| holder.project)
+    };
+    assert_eq!(verdict(json!(["bank", "other"])), Ok(Arc::from("bank")));
+    assert_eq!(
+        verdict(json!(["shop", "bank"])),
+        Err(TokenError::UnknownKey)
+    );
 }
 
 #[test]

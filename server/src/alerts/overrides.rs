@@ -29,6 +29,9 @@ const KIND: DocumentKind = DocumentKind::Configuration;
 /// How many times a round tries a save that conflicts with other saves.
 pub(crate) const SAVE_ATTEMPTS: usize = 5;
 
+/// Dimensions whose values identify a person.
+const PERSONAL: [&str; 3] = ["install_id", "session_id", "user_id"];
+
 /// The change that an override needs.
 enum Due {
     Nothing,
@@ -222,7 +225,12 @@ impl Evaluator {
             Some(because) => format!("override removed: {because}"),
             None => "override placed".to_owned(),
         };
-        let about = format!("{}: {} {}", incident.title, incident.summary, incident.link);
+        // The note outlives an erasure, in the revision and the audit log.
+        let is_personal = |name: &&str| incident.labels.contains_key(*name);
+        let about = match PERSONAL.iter().any(is_personal) {
+            true => incident.title.clone(),
+            false => format!("{}: {} {}", incident.title, incident.summary, incident.link),
+        };
         let about: String = about.chars().take(1_000).collect();
         let draft = Draft {
             configuration,

@@ -13,7 +13,7 @@ use super::event_filters::EventFilters;
 use super::output::{Output, OutputArgs, unless_closed};
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::config::Shared;
-use crate::query::{Weighed, chrome_trace, folded, raw_rows, speedscope, tables};
+use crate::query::{JankStacks, chrome_trace, folded, raw_rows, speedscope, tables};
 
 /// More than any viewer can open.
 const MOST_SPANS: u64 = 200_000;
@@ -178,7 +178,7 @@ async fn all_stacks(shared: &Shared, args: &StacksArgs) -> anyhow::Result<()> {
     let ask = args.events.ask(now)?;
     let output = Output::open(&args.output)?;
     let store = store_in_use(shared, DEFAULT_WAIT).await?;
-    let weighed = Weighed::read(&store, args.events.project(), ask, now)
+    let weighed = JankStacks::read(&store, args.events.project(), ask, now)
         .await
         .context("cannot read the stacks")?;
     if weighed.weighed().next().is_none() {

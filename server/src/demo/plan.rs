@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::calendar::DAY_US;
+use crate::store::DurableFiles;
 
 /// The parameters from which all data of a demo is generated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,7 @@ impl DemoFile {
     /// # Errors
     /// Returns an error if the file cannot be written.
     pub fn write(&self, data_dir: &Path) -> io::Result<()> {
-        std::fs::write(data_dir.join(NAME), serde_json::to_vec_pretty(self)?)
+        let bytes = serde_json::to_vec_pretty(self)?;
+        DurableFiles::default().replace(&data_dir.join(NAME), &bytes)
     }
 }

@@ -288,16 +288,23 @@ impl<'e> Pass<'e> {
         let from = self.bring_stacks().await?;
         self.step("deleting unused stacks").await?;
         self.log_drained().await;
-        let app = &self.eraser.app;
-        let clickhouse = &app.clickhouse;
+        // An earlier run of the pass may have stopped while these deletions ran.
+        self.await_stacks().await?;
+        let clickhouse = &self.eraser.app.clickhouse;
         let erased = clickhouse.erase_stacks(&self.project, (&stacks, from), self.id);
         let erased = erased.await?;
-        for table in OF_STACKS {
-            self.poll_mutation(table, self.id).await?;
-        }
+        self.await_stacks().await?;
         self.work_mut(|work| work.stacks.clear());
         self.update_receipts(|receipt| receipt.stacks += erased);
         self.save().await
+    }
+
+    /// Waits for the deletions of stacks that have begun.
+    async fn await_stacks(&mut self) -> Result<(), StepError> {
+        for table in OF_STACKS {
+            self.poll_mutation(table, self.id).await?;
+        }
+        Ok(())
     }
 
     /// Makes all servers forget which stacks are stored, so that janks bring their stacks along. The janks before that may use a stack

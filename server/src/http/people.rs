@@ -28,7 +28,7 @@ use crate::app::App;
         openid_connect::methods,
         openid_connect::start_oidc,
         openid_connect::finish_oidc,
-        session::me,
+        account::me,
         account::change_password,
         account::sessions,
         account::end_session,
@@ -79,7 +79,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route("/session/methods", get(openid_connect::methods))
         .route("/session/oidc", get(openid_connect::start_oidc))
         .route("/session/oidc/callback", get(openid_connect::finish_oidc))
-        .route("/me", get(session::me))
+        .route("/me", get(account::me))
         .route("/me/password", post(account::change_password))
         .route(
             "/me/sessions",

@@ -1,8 +1,9 @@
-//! The checks that all signals share: limits, and the rejection of an event. The checks of times are in `device_clock.rs`.
+//! The trait `Event`, and the checks that all signals share: limits, and the rejection of an event. `device_clock` checks times, and
+//! `resource` normalizes the resource of a batch.
 
 use std::cell::Cell;
 
-use unjank_protocol::{Attributes, Histogram, Limits, Rejected, Resource, Signal, Text};
+use unjank_protocol::{Attributes, Histogram, Limits, Rejected, Signal, Text};
 
 use super::device_clock::DeviceClock;
 use super::rows::{Envelope, Table};
@@ -106,12 +107,29 @@ impl<'c> Checks<'c> {
     }
 
     pub(super) fn sample_rate(&self, rate: f64) -> Result<(), Reject> {
-        if rate > 0.0 && rate <= 1.0 {
+        if (Limits::SMALLEST_RATE..=1.0).contains(&rate) {
             return Ok(());
         }
         Err(Reject::new(
             "sample_rate_out_of_range",
-            format!("`sample_rate` is {rate}, allowed is above 0 to 1"),
+            format!(
+                "`sample_rate` is {rate:?}, allowed is {:?} to 1",
+                Limits::SMALLEST_RATE
+            ),
+        ))
+    }
+
+    /// Checks a number that has 64 bits on the wire.
+    pub(super) fn number(&self, name: &str, value: u64) -> Result<(), Reject> {
+        if value <= Limits::LARGEST_NUMBER {
+            return Ok(());
+        }
+        Err(Reject::new(
+            "value_out_of_range",
+            format!(
+                "`{name}` is {value}, allowed is 0 to {}",
+                Limits::LARGEST_NUMBER
+            ),
         ))
     }
 
@@ -182,30 +200,5 @@ impl<'c> Checks<'c> {
     pub(super) fn histogram(&self, histogram: &mut Histogram) {
         self.list(&mut histogram.0);
         histogram.0.sort_unstable();
-    }
-
-    /// Truncates the texts of the resource. They never cause a rejection.
-    pub(super) fn resource(&self, resource: &mut Resource<'_>) {
-        for text in [
-            &mut resource.app_id,
-            &mut resource.app_version,
-            &mut resource.channel,
-            &mut resource.mode,
-            &mut resource.os_name,
-            &mut resource.os_version,
-            &mut resource.device_model,
-            &mut resource.device_manufacturer,
-            &mut resource.device_class,
-            &mut resource.locale,
-            &mut resource.user_id,
-            &mut resource.sdk_name,
-            &mut resource.sdk_version,
-        ] {
-            self.text(text);
-        }
-        self.take_truncated();
-        if resource.os_name.chars().any(char::is_uppercase) {
-            resource.os_name = Text::from(resource.os_name.to_lowercase());
-        }
     }
 }

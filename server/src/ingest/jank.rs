@@ -25,6 +25,7 @@ impl Event for Jank<'_> {
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
         checks.clock.time(&mut self.start)?;
         checks.duration_ms("duration_ms", self.duration_ms)?;
+        checks.number("uptime_ms", self.uptime_ms)?;
         checks.sample_rate(self.sample_rate)?;
         checks.text(&mut self.page);
         checks.text(&mut self.thread);

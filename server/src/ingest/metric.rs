@@ -25,7 +25,9 @@ impl Event for Metric<'_> {
                 format!("`min` is {min:e}, which is more than `max`: {max:e}"),
             ));
         }
+        checks.number("uptime_ms", self.uptime_ms)?;
         checks.sample_rate(self.sample_rate)?;
+        checks.number("count", self.count.unwrap_or_default())?;
         if self.count == Some(0) {
             return Err(Reject::new(
                 "count_out_of_range",

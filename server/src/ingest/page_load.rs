@@ -22,6 +22,7 @@ impl Event for PageLoad<'_> {
         ] {
             checks.duration_ms(name, part.unwrap_or_default())?;
         }
+        checks.number("uptime_ms", self.uptime_ms)?;
         checks.sample_rate(self.sample_rate)?;
         checks.text(&mut self.page);
         checks.list(&mut self.requests);

@@ -1,6 +1,7 @@
 //! Repairs of JSON that clients in other languages write, so that a bad character costs a character and not the batch.
 //!
 //! Only bodies that cannot be read as they are take this way.
+//! What people and their tools send has only its characters repaired: there, a bad escape or a `NaN` is a mistake.
 
 use std::cell::OnceCell;
 
@@ -34,8 +35,14 @@ impl<'b> Body<'b> {
     /// The repaired body. `None` if there is nothing to repair.
     #[must_use]
     pub fn repaired(&self) -> Option<&str> {
-        let text = self.repaired.get_or_init(|| repaired(self.json));
+        let text = self.repaired.get_or_init(|| repaired(self.json, false));
         text.as_deref()
+    }
+
+    /// The body with half characters and bytes that are not UTF-8 replaced, and without a byte order mark. `None` if it has none of these.
+    #[must_use]
+    pub fn with_whole_characters(&self) -> Option<String> {
+        repaired(self.json, true)
     }
 }
 
@@ -43,11 +50,14 @@ impl<'b> Body<'b> {
 /// feeds and backslashes in texts by their escapes, `NaN` and `Infinity` by `null` or, in a sample rate or a double of OTLP, by their text,
 /// whole numbers with a
 /// fraction or an exponent and -0 by their digits. The result has at most four times as many bytes.
-fn repaired(json: &[u8]) -> Option<String> {
+///
+/// If `only_characters` is set, replaces only bytes that are not UTF-8 and halves of surrogate pairs.
+fn repaired(json: &[u8], only_characters: bool) -> Option<String> {
     let sent = String::from_utf8_lossy(json);
     let text = sent.strip_prefix('\u{feff}').unwrap_or(&sent);
     let mut repair = Repair {
         text,
+        only_characters,
         at: 0,
         copied: 0,
         out: String::new(),
@@ -55,7 +65,7 @@ fn repaired(json: &[u8]) -> Option<String> {
     while let Some(byte) = text.as_bytes().get(repair.at) {
         match byte {
             b'"' => repair.string(),
-            b'-' | b'0'..=b'9' | b'A'..=b'Z' => repair.scalar(),
+            b'-' | b'0'..=b'9' | b'A'..=b'Z' if !only_characters => repair.scalar(),
             _ => repair.at += 1,
         }
     }
@@ -66,6 +76,7 @@ fn repaired(json: &[u8]) -> Option<String> {
 
 struct Repair<'t> {
     text: &'t str,
+    only_characters: bool,
     at: usize,
     /// How much of the text has been copied to `out`.
     copied: usize,
@@ -92,6 +103,7 @@ impl Repair<'_> {
                     return;
                 }
                 b'\\' => self.escape(),
+                _ if self.only_characters => self.at += 1,
                 b'\t' => self.replace(1, "\\t"),
                 b'\n' => self.replace(1, "\\n"),
                 b'\r' => self.replace(1, "\\r"),
@@ -108,13 +120,22 @@ impl Repair<'_> {
                 self.at += 2;
                 return;
             }
-            _ => return self.replace(1, "\\\\"),
+            _ => return self.bad_escape(),
         }
         match (self.code_unit(self.at), self.code_unit(self.at + 6)) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => self.at += 12,
             (Some(0xd800..=0xdfff), _) => self.replace(6, "\\ufffd"),
             (Some(_), _) => self.at += 6,
-            (None, _) => self.replace(1, "\\\\"),
+            (None, _) => self.bad_escape(),
+        }
+    }
+
+    /// Keeps the backslash of an escape that JSON does not have.
+    fn bad_escape(&mut self) {
+        if self.only_characters {
+            self.at += 1;
+        } else {
+            self.replace(1, "\\\\");
         }
     }
 
@@ -185,7 +206,7 @@ mod tests {
     use super::*;
 
     fn repaired_text(json: &str) -> String {
-        repaired(json.as_bytes()).unwrap_or_else(|| json.to_owned())
+        repaired(json.as_bytes(), false).unwrap_or_else(|| json.to_owned())
     }
 
     #[test]
@@ -219,8 +240,28 @@ mod tests {
         ] {
             assert_eq!(repaired_text(sent), read, "{sent}");
         }
-        let cut = repaired(b"[\"caf\xc3\", \"\xed\xa0\xbd\"]").unwrap();
-        assert!(cut.starts_with("[\"caf\u{fffd}\", \"\u{fffd}"), "{cut}");
+        for only_characters in [false, true] {
+            let sent = b"[\"caf\xc3\", \"\xed\xa0\xbd\"]";
+            let cut = repaired(sent, only_characters).unwrap();
+            assert!(cut.starts_with("[\"caf\u{fffd}\", \"\u{fffd}"), "{cut}");
+        }
+    }
+
+    #[test]
+    fn mistakes_of_people_stay() {
+        let whole = |json: &str| Body::new(json.as_bytes()).with_whole_characters();
+        assert_eq!(
+            whole(r#"["\d \ud83d", "\ud83d\ude00"]"#),
+            Some(r#"["\d \ufffd", "\ud83d\ude00"]"#.to_owned())
+        );
+        assert_eq!(whole("\u{feff}[NaN, 2.0]"), Some("[NaN, 2.0]".to_owned()));
+        for same in [
+            r#"["\d+\b", "\u12", NaN, 1.0, -0]"#,
+            "[\"a\tb\nc\0\"]",
+            r#"["\\ud83d"]"#,
+        ] {
+            assert_eq!(whole(same), None, "{same}");
+        }
     }
 
     proptest! {
@@ -236,8 +277,10 @@ mod tests {
 
         #[test]
         fn nothing_panics(bytes in any::<Vec<u8>>(), likely in "[\\\\ud8c\"0-9.eN{}\\[\\], ]{0,40}") {
-            repaired(&bytes);
-            repaired(likely.as_bytes());
+            for only_characters in [false, true] {
+                repaired(&bytes, only_characters);
+                repaired(likely.as_bytes(), only_characters);
+            }
         }
     }
 }

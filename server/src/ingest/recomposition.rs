@@ -15,6 +15,7 @@ impl Event for Recomposition<'_> {
         checks.required("function", &self.function)?;
         checks.clock.time(&mut self.start)?;
         checks.duration_ms("window_ms", self.window_ms)?;
+        checks.number("uptime_ms", self.uptime_ms)?;
         checks.sample_rate(self.sample_rate)?;
         checks.text(&mut self.function);
         checks.text(&mut self.page);

@@ -11,8 +11,12 @@ impl Event for SdkHealth<'_> {
     const SIGNAL: Signal = Signal::SdkHealth;
 
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
+        checks.number("overhead_us", self.overhead_us)?;
+        checks.number("queue_bytes", self.queue_bytes)?;
+        checks.number("upload_bytes", self.upload_bytes)?;
         checks.list(&mut self.dropped);
         for dropped in &mut self.dropped {
+            checks.number("dropped.count", dropped.count)?;
             checks.text(&mut dropped.reason);
         }
         Ok(())

@@ -16,6 +16,7 @@ impl Event for Span<'_> {
         checks.required("name", &self.name)?;
         checks.clock.time(&mut self.start)?;
         checks.duration_us("duration_us", self.duration_us)?;
+        checks.number("uptime_ms", self.uptime_ms)?;
         checks.sample_rate(self.sample_rate)?;
         checks.text(&mut self.name);
         checks.text(&mut self.thread);

@@ -14,6 +14,10 @@ impl Event for Traffic<'_> {
     fn check(&mut self, checks: &Checks<'_>) -> Result<(), Reject> {
         checks.required("source", &self.source)?;
         checks.clock.day(&mut self.day)?;
+        checks.number("tx_bytes", self.tx_bytes)?;
+        checks.number("rx_bytes", self.rx_bytes)?;
+        checks.number("requests", self.requests)?;
+        checks.number("failed_requests", self.failed_requests)?;
         checks.text(&mut self.source);
         Ok(())
     }

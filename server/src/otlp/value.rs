@@ -1,7 +1,7 @@
 //! Attributes of OTLP. Since version 1.9 of the specification, any attribute may have a value of any type; each is kept as text.
 
 use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
+use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value as Json};
 use unjank_protocol::Text;
@@ -18,7 +18,7 @@ message! {
     }
 }
 
-/// A value of any type as text: numbers and booleans as JSON writes them, bytes in Base64, lists and maps as JSON.
+/// A value of any type as text: numbers and booleans as JSON writes them, bytes that are no text in Base64, lists and maps as JSON.
 #[derive(Debug, Default)]
 pub(super) struct Any<'a>(pub(super) Text<'a>);
 
@@ -73,7 +73,7 @@ fn json_of_field(number: u32, value: Value<'_>, depth: u32) -> Result<Json, Unre
             let pairs = Fields::new(list).map(|pair| pair_of(bytes(pair?.1)?, depth));
             Json::Object(pairs.collect::<Result<_, _>>()?)
         }
-        (7, Value::Bytes(bytes)) => BASE64_STANDARD.encode(bytes).into(),
+        (7, Value::Bytes(bytes)) => of_bytes(bytes),
         (1..=7, _) => return Err(wrong_type()),
         _ => Json::Null,
     })
@@ -100,6 +100,22 @@ fn pair_of(message: &[u8], depth: u32) -> Result<(String, Json), Unreadable> {
         }
     }
     Ok((key, value))
+}
+
+/// Bytes that are text are kept as text, so that they are scrubbed. Others are kept in Base64.
+fn of_bytes(bytes: &[u8]) -> Json {
+    let is_binary = |letter: char| letter.is_control() && !letter.is_whitespace();
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.contains(is_binary) => text.into(),
+        _ => BASE64_STANDARD.encode(bytes).into(),
+    }
+}
+
+/// Decodes bytes in JSON, which may have either alphabet of Base64, with or without padding.
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    let standard = text.trim_end_matches('=').replace('-', "+");
+    let standard = standard.replace('_', "/");
+    BASE64_STANDARD_NO_PAD.decode(standard).ok()
 }
 
 /// JSON has no number for infinity and `NaN`, so they become text.
@@ -140,6 +156,9 @@ fn unwrapped(value: Json) -> Json {
     match (name.as_str(), value) {
         ("intValue", Json::String(text)) => whole(&text).map_or(Json::String(text), Json::from),
         ("intValue", Json::Number(number)) => Json::Number(whole_number(number)),
+        ("bytesValue", Json::String(text)) => {
+            decoded(&text).map_or(Json::String(text), |bytes| of_bytes(&bytes))
+        }
         ("arrayValue", list) => values(list).map(unwrapped).collect(),
         ("kvlistValue", list) => Json::Object(
             values(list)
@@ -194,6 +213,33 @@ fn unwrapped_pair(pair: Json) -> Option<(String, Json)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_text_if_they_can_be() {
+        for (sent, read) in [
+            (
+                r#"{"bytesValue":"cGFzc3dvcmQ9aHVudGVyMg=="}"#,
+                "password=hunter2",
+            ),
+            (
+                r#"{"bytesValue":"cGFzc3dvcmQ9aHVudGVyMg"}"#,
+                "password=hunter2",
+            ),
+            (r#"{"bytesValue":"Pz8-Pn5-"}"#, "??>>~~"),
+            (r#"{"bytesValue":"AQID"}"#, "AQID"),
+            (r#"{"bytesValue":"_w=="}"#, "/w=="),
+            (r#"{"bytesValue":"no Base64"}"#, "no Base64"),
+            (
+                r#"{"arrayValue":{"values":[{"bytesValue":"cGFzc3dvcmQ9aHVudGVyMg=="}]}}"#,
+                r#"["password=hunter2"]"#,
+            ),
+        ] {
+            let Any(text) = serde_json::from_str(sent).unwrap();
+            assert_eq!(text.as_str(), read, "{sent}");
+        }
+        assert_eq!(of_bytes(b"password=hunter2"), "password=hunter2");
+        assert_eq!(of_bytes(b"\x01\x02\x03"), "AQID");
+    }
 
     #[test]
     fn whole_numbers_keep_all_their_digits() {

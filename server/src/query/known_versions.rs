@@ -8,7 +8,7 @@ use std::time::Duration;
 use unjank_foundation::clock::{DAY, UnixTime};
 use unjank_remote_config::version_order;
 
-use super::remembered::Remembered;
+use super::cached_answers::CachedAnswers;
 use super::same_age::FirstSeen;
 use super::{NamedQuery, QueryError};
 use crate::store::ClickHouse;
@@ -32,7 +32,7 @@ pub type Versions = BTreeMap<String, Vec<Version>>;
 #[derive(Clone)]
 pub struct KnownVersions {
     clickhouse: ClickHouse,
-    remembered: Remembered<Versions>,
+    cached: CachedAnswers<Versions>,
 }
 
 impl KnownVersions {
@@ -46,23 +46,23 @@ impl KnownVersions {
     pub fn fresh_for(clickhouse: ClickHouse, fresh: Duration) -> Self {
         Self {
             clickhouse,
-            remembered: Remembered::new(fresh),
+            cached: CachedAnswers::new(fresh),
         }
     }
 
     /// Returns the versions known at a time.
     pub async fn of(&self, project: &str, now: UnixTime) -> Result<Arc<Versions>, QueryError> {
         let read = async |at| {
-            let to = at + self.remembered.fresh();
+            let to = at + self.cached.fresh();
             let seen = self.clickhouse.seen_versions(project, at - LOOK_BACK, to);
             Ok(ordered(seen.await?))
         };
-        self.remembered.of(project, now, read).await
+        self.cached.of(project, now, read).await
     }
 
     /// Reads the versions now, for answers that a new version changes at once.
     pub async fn latest(&self, project: &str, now: UnixTime) -> Result<Versions, QueryError> {
-        let to = now + self.remembered.fresh();
+        let to = now + self.cached.fresh();
         let seen = self.clickhouse.seen_versions(project, now - LOOK_BACK, to);
         Ok(ordered(seen.await?))
     }
@@ -79,7 +79,7 @@ impl KnownVersions {
             return Ok(None);
         };
         let versions = self.of(project, now).await?;
-        let oldest = now.floor(self.remembered.fresh()) - LOOK_BACK + DAY;
+        let oldest = now.floor(self.cached.fresh()) - LOOK_BACK + DAY;
         let seen = |name: &str| {
             let apps = versions
                 .iter()

@@ -1,4 +1,4 @@
-//! Periods, and the steps and roll-ups that fit them.
+//! Periods, and the steps and roll-ups that fit them. The two periods of a comparison are in `same_age`.
 
 use std::time::Duration;
 

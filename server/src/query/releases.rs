@@ -7,8 +7,8 @@ use std::time::Duration;
 use unjank_foundation::clock::{DAY, UnixTime};
 
 use super::QueryError;
+use super::cached_answers::CachedAnswers;
 use super::known_versions::{KnownVersions, LOOK_BACK};
-use super::remembered::Remembered;
 use crate::store::ClickHouse;
 
 /// A version begins to reach users on the first day on which at least this share of the app's active installs runs it. Builds of testers
@@ -36,7 +36,7 @@ pub struct Release {
 pub struct Releases {
     clickhouse: ClickHouse,
     versions: KnownVersions,
-    remembered: Remembered<Vec<Release>>,
+    cached: CachedAnswers<Vec<Release>>,
 }
 
 impl Releases {
@@ -45,14 +45,14 @@ impl Releases {
         Self {
             clickhouse,
             versions,
-            remembered: Remembered::new(Duration::from_secs(5 * 60)),
+            cached: CachedAnswers::new(Duration::from_secs(5 * 60)),
         }
     }
 
     /// Returns the versions of a project, by app, newest first.
     pub async fn of(&self, project: &str, now: UnixTime) -> Result<Arc<Vec<Release>>, QueryError> {
         let read = async |at: UnixTime| self.read(project, at, now).await;
-        self.remembered.of(project, now, read).await
+        self.cached.of(project, now, read).await
     }
 
     async fn read(

@@ -7,6 +7,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
+use crate::store::DurableFiles;
+
 const NAME: &str = "server.json";
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -51,10 +53,8 @@ impl ServerFile {
     }
 
     pub(super) fn write(&self, data_dir: &Path) -> anyhow::Result<()> {
-        Ok(std::fs::write(
-            data_dir.join(NAME),
-            serde_json::to_vec(self)?,
-        )?)
+        let bytes = serde_json::to_vec(self)?;
+        Ok(DurableFiles::default().replace(&data_dir.join(NAME), &bytes)?)
     }
 
     pub(super) fn remove(data_dir: &Path) {
@@ -80,4 +80,30 @@ impl ServerFile {
 fn own_namespace() -> Option<String> {
     let link = std::fs::read_link("/proc/self/ns/pid").ok()?;
     Some(link.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn another_file_takes_the_place_of_the_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |port: u16| {
+            let address = SocketAddr::from(([127, 0, 0, 1], port));
+            let file = ServerFile::of_this_process((address, address));
+            file.write(folder.path()).unwrap();
+            File::open(folder.path().join(NAME)).unwrap()
+        };
+        let number = |file: &File| file.metadata().unwrap().ino();
+        let old = write(1);
+        // A server was killed while it wrote.
+        std::fs::write(folder.path().join("server.new"), "{").unwrap();
+        assert_ne!(number(&old), number(&write(2)));
+        let read = ServerFile::read(folder.path()).unwrap();
+        assert_eq!(read.listen.port(), 2);
+    }
 }

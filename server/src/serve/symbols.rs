@@ -9,7 +9,7 @@ use unjank_foundation::task::Tasks;
 use crate::app::App;
 use crate::config::{Serve, Shared, bucket_options};
 use crate::metrics::SymbolMetrics;
-use crate::symbols::{Assemblies, Lookups, Parser, SymbolStore};
+use crate::symbols::{Assemblies, Lookups, Parser, ParserLimits, SymbolStore};
 
 /// Maximum number of requests with chunks of symbol files at a time. Each may take 24 MiB.
 pub(super) const UPLOADS: usize = 4;
@@ -33,8 +33,8 @@ pub(super) fn open(
     };
     let parser = Parser::new(
         shared.engine_program()?,
-        settings.symbols_parser_memory_bytes,
-        settings.parser_time(),
+        (settings.symbols_parser_memory_bytes, settings.parser_time()),
+        ParserLimits::Settings,
     );
     let lookups = Lookups::open(
         &shared.data_dir.join("symbol-lookups"),

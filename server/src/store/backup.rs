@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::clickhouse::{ClickHouse, Failure};
-use super::raw::RAW;
+use super::raw_tables::RAW;
 use super::roll_ups::RollUpTable;
 use super::upkeep::rebuild::SCRATCH;
 

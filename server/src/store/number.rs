@@ -84,7 +84,6 @@ impl Number {
     }
 
     /// Returns the bits of the log, see [`Self::log_bits`].
-    #[cfg(test)]
     pub(super) fn log(self) -> u32 {
         (self.0 >> (FOLD_BITS + RANDOM_BITS)) as u32
     }

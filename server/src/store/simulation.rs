@@ -15,6 +15,7 @@
 
 mod aimed;
 mod backups;
+mod batch;
 mod chance;
 mod connection;
 mod device;

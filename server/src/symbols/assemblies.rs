@@ -11,11 +11,13 @@ use tokio::time::{Instant, interval, timeout_at};
 use tokio_util::sync::CancellationToken;
 use unjank_database::{Actor, Control, ControlError, SymbolFile};
 use unjank_foundation::clock::{Clock, HOUR};
+use unjank_foundation::shares::Share;
 use uuid::Uuid;
 
 use super::MAX_FILE_BYTES;
 use super::joining::{JoinError, Joiner};
 use super::lookups::{LookupError, Lookups};
+use super::sent_chunks::SentChunks;
 use super::store::{StoreError, SymbolStore};
 use super::waiting::{Full, Waiting};
 use crate::metrics::SymbolMetrics;
@@ -188,7 +190,8 @@ impl Assemblies {
     /// Checks that the owner may send more chunks.
     pub async fn check_room(&self, owner: &str) -> Result<(), AssembleError> {
         self.joiner.check_disk()?;
-        let (number, bytes) = self.store().chunks_of(owner).await?;
+        let chunks = self.store().chunks_of(owner).await?;
+        let (number, bytes) = (chunks.len() as u64, chunks.values().sum::<u64>());
         if number >= MAX_CHUNKS || bytes > MAX_CHUNK_BYTES {
             return Err(AssembleError::TooManyChunks(number, bytes >> 20));
         }
@@ -211,27 +214,40 @@ impl Assemblies {
         tempfile::tempfile_in(self.joiner.lookups.folder())
     }
 
-    /// Joins files, or says which chunks are missing. Returns a state for each request. Asking again is free.
+    /// Joins files, or says which chunks are missing. Returns a state for each request. Asking again is free. The search for files and
+    /// chunks needs a turn, which ends before the wait for the files.
     pub async fn assemble(
         &self,
         requests: Vec<AssemblyRequest>,
+        turn: Share,
     ) -> Result<Vec<AssemblyState>, AssembleError> {
         let mut begun = Vec::with_capacity(requests.len());
+        let mut sent = SentChunks::default();
         for request in requests {
-            begun.push(self.begin(request).await?);
+            begun.push(self.begin(request, &mut sent).await?);
         }
+        drop(turn);
+        // Joining deletes chunks.
+        sent = SentChunks::default();
         let deadline = Instant::now() + PATIENCE;
         let mut states = Vec::with_capacity(begun.len());
         for one in begun {
             states.push(match one {
                 Begun::Settled(state) => state,
-                Begun::Working(request, done) => self.await_file(&request, &done, deadline).await?,
+                Begun::Working(request, done) => {
+                    let until = (&*done, deadline);
+                    self.await_file(&request, until, &mut sent).await?
+                }
             });
         }
         Ok(states)
     }
 
-    async fn begin(&self, request: AssemblyRequest) -> Result<Begun, AssembleError> {
+    async fn begin(
+        &self,
+        request: AssemblyRequest,
+        sent: &mut SentChunks,
+    ) -> Result<Begun, AssembleError> {
         if let Some(file) = self.known(&request).await? {
             return Ok(Begun::Settled(AssemblyState::Done(Box::new(file))));
         }
@@ -247,7 +263,7 @@ impl Assemblies {
             let why = "the file is empty: the request names no chunks".to_owned();
             return Ok(Begun::Settled(AssemblyState::Failed(why)));
         }
-        let missing = self.store().missing_chunks(request.owner(), chunks).await?;
+        let missing = sent.missing(self.store(), request.owner(), chunks).await?;
         if !missing.is_empty() {
             return Ok(Begun::Settled(AssemblyState::Missing(missing)));
         }
@@ -282,8 +298,8 @@ impl Assemblies {
     async fn await_file(
         &self,
         request: &AssemblyRequest,
-        done: &Notify,
-        deadline: Instant,
+        (done, deadline): (&Notify, Instant),
+        sent: &mut SentChunks,
     ) -> Result<AssemblyState, AssembleError> {
         let key = request.key();
         let notified = done.notified();
@@ -302,7 +318,7 @@ impl Assemblies {
             return Ok(AssemblyState::Failed(reason));
         }
         let chunks = &request.chunks;
-        let missing = self.store().missing_chunks(request.owner(), chunks).await?;
+        let missing = sent.missing(self.store(), request.owner(), chunks).await?;
         Ok(match missing.is_empty() {
             true => AssemblyState::Working,
             false => AssemblyState::Missing(missing),
@@ -370,7 +386,7 @@ impl Assemblies {
             if let Err(error) = self.store().drop_old(self.clock.now()).await {
                 tracing::warn!(%error, "cannot delete old chunks of symbol files yet");
             }
-            self.drop_leftovers().await;
+            self.drop_orphaned_contents().await;
             // Projects are erased by one server.
             let kept = self.drop_lookups_of_erased_projects().await;
             if let Err(error) = kept {
@@ -385,8 +401,8 @@ impl Assemblies {
         }
     }
 
-    async fn drop_leftovers(&self) {
-        match self.joiner.lookups.drop_leftovers().await {
+    async fn drop_orphaned_contents(&self) {
+        match self.joiner.lookups.drop_orphaned_contents().await {
             Ok(0) => {}
             Ok(files) => tracing::info!(files, "deleted contents of removed symbol files"),
             Err(error) => {

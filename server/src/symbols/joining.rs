@@ -145,7 +145,7 @@ impl Joiner {
         };
         if used.bytes.saturating_add(bytes) > self.max_project_bytes {
             let limit = format!("{} MiB", self.max_project_bytes >> 20);
-            return refused(limit, ", or raise --symbols-max-bytes");
+            return refused(limit, ", or raise --symbols-max-bytes of the server");
         }
         let ids: u64 = found.iter().map(|found| found.ids.len() as u64).sum();
         if used.builds.saturating_add(ids) > MAX_BUILDS {

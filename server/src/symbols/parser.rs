@@ -65,6 +65,27 @@ enum Answer {
     Converted,
     Refused(String),
     Unsuitable(String),
+    /// The file needs more memory than there is.
+    NeedsMemory(String),
+}
+
+/// Where the limits of memory and time come from.
+#[derive(Clone, Copy, Debug)]
+pub enum ParserLimits {
+    /// The settings of the server.
+    Settings,
+    /// A command, which has no options for them.
+    Command,
+}
+
+impl ParserLimits {
+    /// What to do about a file that needs more than `setting` allows.
+    fn advice(self, setting: &str) -> String {
+        match self {
+            Self::Settings => format!("raise {setting} of the server, or split the file"),
+            Self::Command => "split the file".to_owned(),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -87,17 +108,23 @@ pub struct Parser {
     program: PathBuf,
     max_memory_bytes: u64,
     max_time: Duration,
+    limits: ParserLimits,
     turn: Semaphore,
 }
 
 impl Parser {
     /// `program` is the program `unjank`.
     #[must_use]
-    pub fn new(program: PathBuf, max_memory_bytes: u64, max_time: Duration) -> Self {
+    pub fn new(
+        program: PathBuf,
+        (max_memory_bytes, max_time): (u64, Duration),
+        limits: ParserLimits,
+    ) -> Self {
         Self {
             program,
             max_memory_bytes,
             max_time,
+            limits,
             turn: Semaphore::new(1),
         }
     }
@@ -109,7 +136,7 @@ impl Parser {
             Answer::Found(found) => Ok(found),
             Answer::Refused(reason) => Err(ParserError::Refused(reason)),
             Answer::Unsuitable(reason) => Err(ParserError::Unsuitable(reason)),
-            Answer::Converted => Err(wrong_answer().into()),
+            Answer::Converted | Answer::NeedsMemory(_) => Err(wrong_answer().into()),
         }
     }
 
@@ -133,10 +160,11 @@ impl Parser {
             Answer::Refused(reason) | Answer::Unsuitable(reason) => {
                 Err(ParserError::Refused(reason))
             }
-            Answer::Found(_) => Err(wrong_answer().into()),
+            Answer::Found(_) | Answer::NeedsMemory(_) => Err(wrong_answer().into()),
         }
     }
 
+    /// Runs the process. Never returns [`Answer::NeedsMemory`].
     async fn ask(&self, arguments: &[&std::ffi::OsStr]) -> Result<Answer, ParserError> {
         let _turn = self.turn.acquire().await;
         let mut child = Command::new(&self.program)
@@ -173,7 +201,10 @@ impl Parser {
         }
         if status.success() {
             let answer = serde_json::from_slice(&answer);
-            return Ok(answer.map_err(std::io::Error::from)?);
+            return match answer.map_err(std::io::Error::from)? {
+                Answer::NeedsMemory(reason) => Err(self.needs_memory(&reason)),
+                answer => Ok(answer),
+            };
         }
         Err(self.failure(status, &String::from_utf8_lossy(&message)))
     }
@@ -186,20 +217,20 @@ impl Parser {
             Some(Some(Signal::XCPU)) => self.too_slow(),
             _ if let Some(bytes) = failed_allocation(message) => {
                 let most = self.max_memory_bytes >> 20;
-                refused(match bytes > self.max_memory_bytes {
+                match bytes > self.max_memory_bytes {
                     // One table of a file is never larger than everything that parsing the file may use.
-                    true => format!(
+                    true => refused(format!(
                         "the file is damaged: it declares a part of {} MiB, and parsing may use {most} MiB of memory",
                         bytes >> 20
-                    ),
-                    false => format!(
-                        "parsing the file takes more than {most} MiB of memory: raise --symbols-parser-memory-bytes, or split the file"
-                    ),
-                })
+                    )),
+                    false => self.needs_memory(&format!(
+                        "parsing the file takes more than {most} MiB of memory"
+                    )),
+                }
             }
             Some(Some(Signal::XFSZ)) => refused("the file is too large to be converted".to_owned()),
             Some(Some(Signal::KILL)) => ParserError::Ended(
-                "the system ended the parser, which happens when the machine has no memory left: upload the file again later"
+                "the system ended the parser, which happens when the machine has no memory left: try again later"
                     .to_owned(),
             ),
             Some(_) => refused("the file crashes the parser: it is damaged, or made to break parsers".to_owned()),
@@ -211,10 +242,16 @@ impl Parser {
         }
     }
 
+    fn needs_memory(&self, reason: &str) -> ParserError {
+        let advice = self.limits.advice("--symbols-parser-memory-bytes");
+        ParserError::Refused(format!("{reason}: {advice}"))
+    }
+
     fn too_slow(&self) -> ParserError {
         ParserError::Refused(format!(
-            "parsing the file takes longer than {} s: raise --symbols-parser-ms, or split the file",
-            self.max_time.as_secs()
+            "parsing the file takes longer than {} s: {}",
+            self.max_time.as_secs(),
+            self.limits.advice("--symbols-parser-ms")
         ))
     }
 }
@@ -273,13 +310,37 @@ pub fn run(request: &ParserRequest, out: &mut dyn Write) -> std::io::Result<()> 
                     to.flush()?;
                     Answer::Converted
                 }
-                Err(error @ ConvertError::Thread(_)) => Answer::Refused(format!(
-                    "{error}: raise --symbols-parser-memory-bytes, or split the file"
-                )),
+                Err(error @ ConvertError::Thread(_)) => Answer::NeedsMemory(error.to_string()),
                 Err(error) => Answer::Refused(error.to_string()),
             }
         }
     };
     serde_json::to_writer(out, &answer)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_parser_with_the_limits_of_settings_names_them() {
+        const ABORTED: i32 = 6;
+        for (limits, names_them) in [
+            (ParserLimits::Settings, true),
+            (ParserLimits::Command, false),
+        ] {
+            let most = (1 << 30, Duration::from_secs(1));
+            let parser = Parser::new(PathBuf::new(), most, limits);
+            let no_memory = "memory allocation of 16 bytes failed";
+            for error in [
+                parser.failure(ExitStatus::from_raw(ABORTED), no_memory),
+                parser.too_slow(),
+            ] {
+                let error = error.to_string();
+                assert_eq!(error.contains("--symbols-parser-m"), names_them, "{error}");
+                assert!(error.ends_with("split the file"), "{error}");
+            }
+        }
+    }
 }

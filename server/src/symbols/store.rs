@@ -1,6 +1,6 @@
 //! The contents of symbol files and of chunks that wait to be joined: a folder, or a bucket that several servers share.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +25,6 @@ const PIECE: usize = 8 << 20;
 const WAITING: &str = "waiting";
 /// The maximum number of waiting files that a server takes over at a time.
 const MAX_RECALLED: usize = 1_000;
-/// How many chunks are looked for at a time.
-const CONCURRENT: usize = 16;
 /// How often and for how long a request to a bucket is repeated. Build tools wait for the answer, and ask again later.
 const RETRIES: usize = 3;
 const RETRY_FOR: Duration = Duration::from_secs(20);
@@ -146,35 +144,17 @@ impl SymbolStore {
         Ok(())
     }
 
-    /// Returns the number and the size of the chunks of an owner.
-    pub async fn chunks_of(&self, owner: &str) -> Result<(u64, u64), StoreError> {
+    /// Returns the sizes of the chunks of an owner by their SHA-1. Uploads bound their number.
+    pub async fn chunks_of(&self, owner: &str) -> Result<HashMap<String, u64>, StoreError> {
         let prefix = self.root.clone().join("chunks").join(owner);
-        let list = self.objects.list(Some(&prefix));
-        let sizes = list.try_fold((0, 0), |(number, bytes), object| async move {
-            Ok((number + 1, bytes + object.size))
-        });
-        Ok(sizes.await?)
-    }
-
-    /// Returns those of the chunks that the owner has not sent, each once.
-    pub async fn missing_chunks(
-        &self,
-        owner: &str,
-        chunks: &[String],
-    ) -> Result<Vec<String>, StoreError> {
-        let mut known = BTreeSet::new();
-        let distinct = chunks.iter().filter(|chunk| known.insert(chunk.as_str()));
-        let distinct: Vec<String> = distinct.cloned().collect();
-        let paths = distinct.iter().map(|chunk| self.chunk(owner, chunk));
-        let sizes: Vec<_> = paths
-            .map(|path| size(Arc::clone(&self.objects), path))
-            .collect();
-        let sizes = futures_util::stream::iter(sizes).buffered(CONCURRENT);
-        let sizes: Vec<Option<u64>> = sizes.try_collect().await?;
-        let all = distinct.into_iter().zip(sizes);
-        Ok(all
-            .filter_map(|(chunk, size)| size.is_none().then_some(chunk))
-            .collect())
+        let mut list = self.objects.list(Some(&prefix));
+        let mut chunks = HashMap::new();
+        while let Some(object) = list.try_next().await? {
+            if let Some(checksum) = object.location.filename() {
+                chunks.insert(checksum.to_owned(), object.size);
+            }
+        }
+        Ok(chunks)
     }
 
     pub async fn get_chunk(&self, owner: &str, checksum: &str) -> Result<Bytes, StoreError> {

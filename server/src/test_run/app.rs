@@ -106,13 +106,15 @@ pub struct Losses {
 impl Losses {
     pub(super) fn add(&mut self, health: &SdkHealth<'_>) {
         self.reports += 1;
-        self.overhead_us += health.overhead_us;
-        self.upload_bytes += health.upload_bytes;
+        // A report file may have any number: only the server checks events.
+        self.overhead_us = self.overhead_us.saturating_add(health.overhead_us);
+        self.upload_bytes = self.upload_bytes.saturating_add(health.upload_bytes);
         self.queue_bytes = self.queue_bytes.max(health.queue_bytes);
         for dropped in &health.dropped {
             let key = (dropped.signal.as_str(), dropped.reason.to_string());
             if self.dropped.len() < MOST || self.dropped.contains_key(&key) {
-                *self.dropped.entry(key).or_default() += dropped.count;
+                let count = self.dropped.entry(key).or_default();
+                *count = count.saturating_add(dropped.count);
             }
         }
     }

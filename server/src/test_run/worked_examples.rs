@@ -142,6 +142,19 @@ fn loads_spans_traffic_and_losses_are_summed() {
 }
 
 #[test]
+fn losses_too_large_to_add_up_have_the_largest_sum() {
+    let report = r#"{"signal":"sdk_health","event":{"dropped":[{"signal":"spans","reason":"queue_full","count":18446744073709551615},
+        {"signal":"spans","reason":"queue_full","count":2}],"overhead_us":18446744073709551615,"upload_bytes":18446744073709551615}}"#;
+    let report = report.replace('\n', "");
+    let losses = run(&format!("{report}\n{report}")).losses;
+    let dropped = losses.dropped.into_values().collect::<Vec<_>>();
+    assert_eq!(
+        (losses.overhead_us, losses.upload_bytes, dropped),
+        (u64::MAX, u64::MAX, vec![u64::MAX])
+    );
+}
+
+#[test]
 fn unreadable_lines_are_skipped_and_counted() {
     let run = run(
         "not json\n{\"signal\":\"of_tomorrow\",\"event\":{}}\n\n{\"signal\":\"span\",\"event\":{\"name\":1}}\n{\"signal\":\"span\",\"ev",

@@ -122,6 +122,12 @@ fn libraries_of_rust_apps_are_not_blamed() {
     assert_eq!(title(json), "JSON on main thread in cart::load");
     let freed = "   0: __GI___libc_free\n   1: core::ptr::drop_in_place<serde_json::value::Value>\n   2: shop::cart::load\n   3: shop::main\n";
     assert_eq!(class(freed), class(json));
+    // `<str>::to_lowercase`, `<[_] as core::cmp::PartialEq>::eq` and `<shop::cart::Cart as serde_core::de::Deserialize>::deserialize`
+    let mangled = "   0: _ZN5alloc3str21_$LT$impl$u20$str$GT$12to_lowercase17h0123456789abcdefE\n\
+        \x20  1: _ZN71_$LT$$u5b$A$u5d$$u20$as$u20$core..cmp..PartialEq$LT$$u5b$B$u5d$$GT$$GT$2eq17h0123456789abcdefE\n\
+        \x20  2: _ZN4shop4cart1_74_$LT$impl$u20$serde_core..de..Deserialize$u20$for$u20$shop..cart..Cart$GT$11deserialize17h0123456789abcdefE\n\
+        \x20  3: _ZN4shop4cart4load17h0123456789abcdefE\n";
+    assert_eq!(class(mangled).culprit, "shop::cart::load");
     let unlisted = "   0: fast_parser::parse\n             at /home/ann/.cargo/registry/src/index-1949cf8c6b5b557f/fast_parser-0.3.1/src/lib.rs:12:9\n\
         \x20  1: core::ops::function::FnOnce::call_once\n             at /rustc/59807616e/library/core/src/ops/function.rs:250:5\n\
         \x20  2: shop::cart::load\n             at ./src/cart.rs:7:1\n";

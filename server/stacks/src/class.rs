@@ -125,7 +125,7 @@ fn title(category: &str, preposition: &str, names: &Names<'_>) -> String {
 pub(super) fn qualified_name(names: &Names<'_>) -> String {
     let class = stable_class(names.shown_class());
     let function = stable_function(names.function());
-    joined(&class, &function).unwrap_or_else(|| names.image().to_owned())
+    joined(&class, &function).unwrap_or_else(|| names.image())
 }
 
 /// Returns a short name for a table: the last part of the class, or the last two parts of a path.
@@ -136,7 +136,7 @@ fn short_name(names: &Names<'_>) -> String {
         simple if simple.len() >= MIN_SIMPLE_NAME_BYTES => simple,
         _ => class.as_ref(),
     };
-    joined(simple, short_function(&function)).unwrap_or_else(|| names.image().to_owned())
+    joined(simple, short_function(&function)).unwrap_or_else(|| names.image())
 }
 
 /// `com.shop.Main` → `Main`. Classes of which only one ran stay together: `com.{other.Util, shop.Main}` → `{other.Util, shop.Main}`.

@@ -61,7 +61,7 @@ impl Explanation {
 fn raw_name(names: &Names<'_>) -> String {
     let class = names.shown_class();
     match (class.is_empty(), names.function().is_empty()) {
-        (true, true) => names.image().to_owned(),
+        (true, true) => names.image(),
         (true, false) => names.function().to_owned(),
         (false, true) => class.to_owned(),
         (false, false) => format!("{class}.{}", names.function()),

@@ -43,6 +43,7 @@ pub use self::demangle::readable_function;
 pub use self::explain::{Explanation, FrameVerdict};
 pub use self::function_key::function_key;
 pub use self::installs::Installs;
+pub use self::names::top_level_code;
 pub use self::needs::{SymbolNeed, needs_symbols};
 pub use self::owner_rule::{NoOwnerRule, OwnerRule, owner_rule};
 pub use self::parse::{ParseError, parse_text};

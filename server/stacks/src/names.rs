@@ -7,7 +7,7 @@ use unjank_protocol::Frame;
 use super::demangle::readable_function;
 
 /// The name shown for a frame without one.
-pub(super) const NAMELESS: &str = "<unknown>";
+const NAMELESS: &str = "<unknown>";
 
 /// The names of one frame, demangled.
 pub(super) struct Names<'f> {
@@ -70,7 +70,8 @@ impl<'f> Names<'f> {
 
     /// Whether the frame has no name of any kind.
     pub(super) fn is_nameless(&self) -> bool {
-        self.class.is_empty() && self.module.is_empty() && self.function.is_empty()
+        let is_unnamed = self.class.is_empty() && self.function.is_empty();
+        is_unnamed && self.module.is_empty() && self.file.is_empty()
     }
 
     /// Returns the class to show. Empty if the function already contains it.
@@ -82,14 +83,27 @@ impl<'f> Names<'f> {
         }
     }
 
-    /// Returns the name for a frame of which only the image is known.
-    pub(super) fn image(&self) -> &'f str {
+    /// Returns the name for a frame without class and function: its image, or else its script.
+    pub(super) fn image(&self) -> String {
         match self.module_file() {
-            Some(name) => name,
-            None if self.module.is_empty() => NAMELESS,
-            None => self.module,
+            Some(name) => name.to_owned(),
+            None if self.module.is_empty() => top_level_code(self.file),
+            None => self.module.to_owned(),
         }
     }
+}
+
+/// Returns the name for code outside any function of a file. It has no line, because lines change with each release. A path without a file name,
+/// such as `/orders/12345` of a page, has no name.
+#[must_use]
+pub fn top_level_code(file: &str) -> String {
+    let path = file.split(['?', '#']).next().unwrap_or(file);
+    let mut parts = path.rsplit(['/', '\\']).filter(|part| !part.is_empty());
+    let name = parts.next().filter(|name| name.contains('.'));
+    name.map_or_else(
+        || NAMELESS.to_owned(),
+        |name| format!("top-level code ({name})"),
+    )
 }
 
 /// Returns `-[Cart pay]` and `__11-[Cart pay]_block_invoke` from the class onwards, and any other name unchanged.
@@ -156,6 +170,21 @@ mod tests {
         ];
         for (frame, class) in seen {
             assert_eq!(Names::new(&frame).class_or_function(), class);
+        }
+    }
+
+    #[test]
+    fn code_outside_functions_is_named_by_its_script() {
+        for (file, name) in [
+            ("a.js", "top-level code (a.js)"),
+            ("https://shop.example/js/a.js?v=/2", "top-level code (a.js)"),
+            ("C:\\shop\\b.js", "top-level code (b.js)"),
+            ("https://shop.example/", "top-level code (shop.example)"),
+            ("https://shop.example/orders/12345#paid", NAMELESS),
+            ("/", NAMELESS),
+            ("", NAMELESS),
+        ] {
+            assert_eq!(top_level_code(file), name);
         }
     }
 

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
+use unjank_symbols::without_certain_clones;
 
 /// Prefixes that Swift's optimizer adds to names, and offsets into a function at the end.
 static AROUND: LazyLock<Regex> = LazyLock::new(|| {
@@ -16,14 +17,6 @@ static AROUND: LazyLock<Regex> = LazyLock::new(|| {
         r"(?x)
         ^ (?: specialized\x20 | merged\x20 | @objc\x20 | implicit\x20 | partial\x20apply\x20(?:forwarder\x20)?for\x20 )+
         | (?: \x20\+\x20(?:0x[0-9a-fA-F]+|[0-9]+) | \+0x[0-9a-fA-F]+ ) $",
-    )
-});
-
-/// Suffixes of function copies made by LLVM and GCC.
-static CLONES: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"(?x)
-        (?: \.cold(?:\.[0-9]+)? | \.(?:llvm|isra|part|constprop|lto_priv)\.[0-9]+ | \x20\(\.cold[^)]*\) | \x20\[clone[^\]]*\] )+ $",
     )
 });
 
@@ -66,14 +59,11 @@ pub(super) fn stable_class(class: &str) -> Cow<'_, str> {
 
 /// Returns a function, or the whole path of one, without counters and generated parts.
 pub(super) fn stable_function(function: &str) -> Cow<'_, str> {
-    if is_plain(function) && !function.ends_with(".cold") {
-        return Cow::Borrowed(function);
-    }
     // Applies to functions only: `part` and `cold` are valid names for the last part of a class.
-    let original = CLONES
-        .find(function)
-        .and_then(|clone| function.get(..clone.start()))
-        .unwrap_or(function);
+    let original = without_certain_clones(function);
+    if is_plain(original) {
+        return Cow::Borrowed(original);
+    }
     stable(original)
 }
 
@@ -171,6 +161,10 @@ mod tests {
             ("<shop::cart::Cart>::pay", "<shop::cart::Cart>::pay"),
             ("shop::Cart::pay.cold", "shop::Cart::pay"),
             ("shop::pay.llvm.1234567", "shop::pay"),
+            ("pay.cfi", "pay"),
+            ("pay.cfi.llvm.12345", "pay"),
+            ("pay.simdclone.0", "pay"),
+            ("Cart.clone", "Cart.clone"),
             ("shop::pay [clone .isra.0] [clone .cold]", "shop::pay"),
             (
                 "shop::pay()::{lambda(int)#1}::operator()",

@@ -266,6 +266,30 @@ fn an_empty_stack_has_a_class_too() {
 }
 
 #[test]
+fn the_top_level_code_of_each_script_is_a_group() {
+    let class = |file: &'static str, line| {
+        let frame = Frame {
+            file: file.into(),
+            line,
+            ..Frame::default()
+        };
+        Rules::built_in().classify(&[frame])
+    };
+    let (a, b) = (class("https://shop.example/a.js", 1), class("/app/b.js", 7));
+    assert_eq!(
+        [&a.title, &a.culprit, &b.title],
+        [
+            "top-level code (a.js)",
+            "top-level code (a.js)",
+            "top-level code (b.js)"
+        ]
+    );
+    assert_ne!(a.group_id, b.group_id);
+    // A release moves the line.
+    assert_eq!(a.group_id, class("https://shop.example/a.js", 9).group_id);
+}
+
+#[test]
 fn a_group_distinguishes_callers_but_not_recursion_depth() {
     let group = |frames: &'static [&'static str]| rules().classify(&stack(frames)).group_id;
     let once = group(&["org.shop.Tree#walk", "org.shop.Feed#open"]);

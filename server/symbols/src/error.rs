@@ -9,8 +9,8 @@ pub enum Unusable {
         "not a symbol file: expected an R8 mapping, ELF, Mach-O, PDB, PE, Breakpad, WebAssembly, or source maps with debug ids"
     )]
     UnknownFormat,
-    #[error("the file is compressed with gzip: unpack it before the upload")]
-    Compressed,
+    #[error("the file is compressed with {0}: unpack it before the upload")]
+    Compressed(&'static str),
     #[error(
         "the file is text in UTF-16, which an editor or a shell has made of it. Upload the file that the build wrote, in UTF-8"
     )]

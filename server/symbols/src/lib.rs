@@ -27,13 +27,13 @@ pub use self::found::{Contents, Format, Found};
 pub use self::id::SymbolId;
 pub use self::inspect::inspect;
 pub use self::lookup::{JavaFrame, LookupFile, LookupKind, NotALookupFile, map_file};
-pub use self::names::kotlin_native;
+pub use self::names::{kotlin_native, readable_symbol, without_certain_clones};
 pub use self::r8::{SOURCE_FILE_PREFIX, map_id_of};
 pub use self::source_map::MIN_MEMORY_BYTES;
-pub use self::start::begins_as_symbols;
+pub use self::start::{begins_as_symbols, compressed_with};
 
 /// The version of the files that [`convert()`] writes. It changes when their form changes, so that older files are written again.
-pub const LOOKUP_VERSION: u32 = 5;
+pub const LOOKUP_VERSION: u32 = 6;
 
 /// The maximum number of functions that one frame stands for. Real code inlines a dozen levels; a made-up file could name millions.
 const MAX_LOCATIONS: usize = 64;

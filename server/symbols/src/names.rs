@@ -1,15 +1,21 @@
 //! Readable names of native functions: Rust, C++, Swift, Objective-C and Kotlin/Native.
 
+mod clones;
+mod declared;
+mod demangle;
 mod one_name;
 mod rust_module;
 mod rust_types;
 
 use std::borrow::Cow;
 
-use symbolic::common::{Language, Name};
+use symbolic::common::{Language, Name, NameMangling};
 use symbolic::demangle::{Demangle, DemangleOptions};
 
-use self::one_name::{Syntax, one_name, without_clones};
+pub use self::clones::without_certain_clones;
+use self::clones::without_clones;
+use self::declared::declared_name;
+use self::one_name::{Syntax, one_name};
 use self::rust_module::module_of;
 
 /// Longer symbols are not demangled.
@@ -45,21 +51,51 @@ pub(crate) fn readable(name: &Name<'_>) -> Readable {
     }
 }
 
+/// Returns the readable name of a mangled symbol of Rust or C++ that a device sends: the name that a symbol file gives the function. Returns
+/// `None` if the symbol is not mangled.
+#[must_use]
+pub fn readable_symbol(symbol: &str) -> Option<String> {
+    let looks_mangled = symbol.starts_with('_')
+        && symbol.trim_start_matches('_').starts_with(['R', 'Z'])
+        && symbol.len() <= MAX_SYMBOL_BYTES;
+    looks_mangled
+        .then(|| name_of_mangled(without_clones(symbol)))
+        .flatten()
+}
+
+/// Returns the one name of a mangled symbol of Rust, or of C++ on all systems but Windows.
+fn name_of_mangled(symbol: &str) -> Option<String> {
+    if let Some(name) = demangle::rust(symbol) {
+        let function = one_name(&name, Syntax::Rust);
+        let provided = rust_types::is_provided_method(symbol);
+        let by_trait = provided.then(|| rust_types::without_type(&function));
+        return Some(by_trait.flatten().unwrap_or(function));
+    }
+    demangle::cpp(symbol).map(|name| name_of_cpp(&name))
+}
+
 /// Returns the class and the function of a symbol of Kotlin/Native, or `None` if it is of another language.
 #[must_use]
 pub fn kotlin_native(symbol: &str) -> Option<(&str, &str)> {
     // `kfun:com.example.Cart#pay(kotlin.Int){}kotlin.Boolean` → `com.example.Cart` and `pay`: the compiler writes `kfun:`, the package and
     // classes, `#`, the function, its parameters, its type parameters in `{}`, and the type.
-    let signature = symbol
-        .strip_prefix("kfun:")
-        .or_else(|| symbol.strip_prefix("_kfun:"))?;
+    let symbol = symbol.strip_prefix('_').unwrap_or(symbol);
+    // What Objective-C and Swift call to reach the function has another prefix in front.
+    let signature = ["objc2kotlin_virtual_", "objc2kotlin_", ""]
+        .into_iter()
+        .find_map(|bridge| symbol.strip_prefix(bridge)?.strip_prefix("kfun:"))?;
     // Functions that other modules cannot call end with this.
     let signature = signature.strip_suffix("#internal").unwrap_or(signature);
     let end = signature.find(['(', '{']).unwrap_or(signature.len());
-    let name = signature.get(..end)?;
-    // `pay#suspend` is a function that can wait, `pay__at__kotlin.String` an extension of a type.
-    let waiting = name.strip_suffix("#suspend");
-    let name = waiting.filter(|name| name.contains('#')).unwrap_or(name);
+    let mut name = signature.get(..end)?;
+    // `pay#suspend` is a function that can wait, `values#static` one without an object, `pay__at__kotlin.String` an extension of a type.
+    while let Some(shorter) = ["#suspend", "#static"]
+        .into_iter()
+        .find_map(|mark| name.strip_suffix(mark))
+        .filter(|shorter| shorter.contains('#'))
+    {
+        name = shorter;
+    }
     let name = name.split_once("__at__").map_or(name, |(name, _)| name);
     let (class, function) = (name.rsplit_once('#'))
         .or_else(|| name.rsplit_once('.'))
@@ -86,44 +122,40 @@ pub(crate) fn with_module(function: String, language: Language, file: &str) -> S
 fn function_of(name: &Name<'_>) -> String {
     let symbol = name.as_str();
     let is_objective_c = symbol.starts_with(['-', '+']);
-    let demangled = name.try_demangle(DemangleOptions::name_only());
-    let mut demangled = match demangled {
+    if is_objective_c {
+        return symbol.to_owned();
+    }
+    if name.mangling() != NameMangling::Unmangled
+        && let Some(function) = name_of_mangled(symbol)
+    {
+        return function;
+    }
+    let demangled = match name.try_demangle(DemangleOptions::name_only()) {
         // Longer names would take long to rewrite.
         Cow::Owned(long) if long.len() > MAX_NAME_BYTES => return long,
         demangled => demangled,
     };
-    if is_objective_c {
-        return demangled.into_owned();
-    }
     match name.detect_language() {
-        Language::Rust => {
-            let function = one_name(&demangled, Syntax::Rust);
-            let provided = rust_types::is_provided_method(symbol);
-            let by_trait = provided.then(|| rust_types::without_type(&function));
-            by_trait.flatten().unwrap_or(function)
-        }
+        Language::Rust => one_name(&demangled, Syntax::Rust),
         Language::Swift => {
-            if let Some(function) = demangled.strip_prefix("specialized ") {
-                demangled = Cow::Owned(function.to_owned());
-            }
+            let function = demangled.strip_prefix("specialized ");
             // Type arguments are written as in C++.
-            one_name(&demangled, Syntax::Cpp)
+            one_name(function.unwrap_or(&demangled), Syntax::Cpp)
         }
-        _ if demangled.contains("::") || demangled.contains(['<', '(']) => {
-            if let Some((kind, function)) = thunk(&demangled) {
-                return format!("{kind} thunk to {}", one_name(function, Syntax::Cpp));
-            }
-            if let Some(function) = literal_operator(&demangled) {
-                return one_name(&function, Syntax::Cpp);
-            }
-            let function = one_name(&demangled, Syntax::Cpp);
-            match demangled {
-                Cow::Borrowed(declared) if declared.contains('(') => without_type(&function),
-                _ => function,
-            }
-        }
-        _ => demangled.into_owned(),
+        _ => match demangled {
+            Cow::Owned(demangled) => name_of_cpp(&demangled),
+            Cow::Borrowed(declared) => declared_name(declared),
+        },
     }
+}
+
+/// Returns the one name of a demangled function of C++.
+fn name_of_cpp(demangled: &str) -> String {
+    if let Some((kind, function)) = thunk(demangled) {
+        return format!("{kind} thunk to {}", one_name(function, Syntax::Cpp));
+    }
+    let literal = literal_operator(demangled);
+    one_name(literal.as_deref().unwrap_or(demangled), Syntax::Cpp)
 }
 
 /// Returns the kind and the function of `{virtual override thunk({virtual offset(0, -24)}, shop::Cart::pay)}`: code that corrects `this`
@@ -158,24 +190,8 @@ fn literal_operator(demangled: &str) -> Option<String> {
     Some(format!("{scope}operator\"\"{suffix}{after}"))
 }
 
-/// Some tools write the type of a function in front of its name: `void shop::pay(int)`.
-fn without_type(function: &str) -> String {
-    let is_name =
-        |word: &str| matches!(word, "to" | "for" | "in" | "of" | "operator" | "namespace)");
-    match function.rsplit_once(' ') {
-        Some((before, name))
-            if !before.split([' ', ':']).any(is_name) && !function.contains("namespace)") =>
-        {
-            name.to_owned()
-        }
-        _ => function.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use symbolic::common::{Language, NameMangling};
-
     use super::*;
 
     fn names(symbol: &str) -> (String, String) {
@@ -199,6 +215,12 @@ mod tests {
             ("_RNvNtC4shop4cart3pay", "shop::cart::pay"),
             ("_RINvNtC4shop4cart3paymE", "shop::cart::pay"),
             ("_RNCNvNtC4shop4cart3pay0", "shop::cart::pay::{{closure}}"),
+            (
+                "_ZN5alloc3str21_$LT$impl$u20$str$GT$12to_lowercase17h0123456789abcdefE",
+                "<str>::to_lowercase",
+            ),
+            ("_ZNKO4shop4Cart4deepEv", "shop::Cart::deep"),
+            ("_ZNR4shop4Cart4deepEv", "shop::Cart::deep"),
             ("_ZN4shop4Cart3payEi", "shop::Cart::pay"),
             ("_ZN4shop4Cart3payIiEEvT_.isra.0", "shop::Cart::pay"),
             (
@@ -240,12 +262,71 @@ mod tests {
             ),
             ("shop::operator new(unsigned long)", "shop::operator new"),
             ("LogAppend<short unsigned int>", "LogAppend"),
+            ("shop::Cart::pay(int) [clone .isra.0]", "shop::Cart::pay"),
+            ("shop::Cart::pay(int) const (.cold)", "shop::Cart::pay"),
+            ("pay.cfi.llvm.12345", "pay"),
             ("main", "main"),
             ("main.cold", "main"),
         ];
         for (symbol, function) in cases {
             assert_eq!(names(symbol), (String::new(), function.to_owned()));
+            let of_device = symbol.starts_with('_').then(|| function.to_owned());
+            assert_eq!(readable_symbol(symbol), of_device, "{symbol}");
         }
+    }
+
+    #[test]
+    fn symbols_of_devices_have_one_name_for_all_instances() {
+        let cases = [
+            (
+                "_RNvYNtNtC1a3dep3BagNtB4_5Shape5twiceB6_",
+                "a::dep::Shape::twice",
+            ),
+            (
+                "_ZN1a3dep5Shape5twice17h05ceed26cadc244bE",
+                "a::dep::Shape::twice",
+            ),
+            ("_RINvMC1aINtB3_4CartmE3addhE", "a::Cart::add"),
+            ("_RINvMC1aINtB3_4CarthE3addtE", "a::Cart::add"),
+            (
+                "_ZN1a13Cart$LT$T$GT$3add17h05ceed26cadc244bE",
+                "a::Cart::add",
+            ),
+            ("_ZN4shop4CartIiE3addIcEEvT_", "shop::Cart::add"),
+            ("_ZN4shop4CartIsE3addIcEEvT_", "shop::Cart::add"),
+            (
+                "__ZNK4shop4Cart5totalERKSt6vectorIiSaIiEE",
+                "shop::Cart::total",
+            ),
+            ("__RNvNtC4shop4cart3pay", "shop::cart::pay"),
+        ];
+        for (symbol, function) in cases {
+            assert_eq!(
+                readable_symbol(symbol).as_deref(),
+                Some(function),
+                "{symbol}"
+            );
+            assert_eq!(names(symbol).1, function);
+        }
+    }
+
+    #[test]
+    fn names_that_are_not_mangled_are_not_demangled() {
+        let names = [
+            "",
+            "_",
+            "main",
+            "_receiveSignal",
+            "_ZoomController",
+            "_Request",
+            "_start",
+            "__epoll_pwait",
+        ];
+        for name in names {
+            assert_eq!(readable_symbol(name), None, "{name}");
+        }
+        let long = format!("_ZN{}3payEv", "4shop".repeat(1_000));
+        assert_eq!(readable_symbol(&long), None);
     }
 
     #[test]
@@ -291,6 +372,26 @@ mod tests {
                 "kfun:com.example.Cart#suspend(){}",
                 "com.example.Cart",
                 "suspend",
+            ),
+            (
+                "kfun:com.example.Color#values#static(){}kotlin.Array<com.example.Color>",
+                "com.example.Color",
+                "values",
+            ),
+            (
+                "kfun:com.example.Cart#static(){}",
+                "com.example.Cart",
+                "static",
+            ),
+            (
+                "objc2kotlin_kfun:com.example.Cart#pay(kotlin.Int){}kotlin.Boolean",
+                "com.example.Cart",
+                "pay",
+            ),
+            (
+                "_objc2kotlin_virtual_kfun:com.example.Cart#pay(){}",
+                "com.example.Cart",
+                "pay",
             ),
             (
                 "kfun:com.example.Cart#<bridge-UNN>pay(kotlin.Any?){}kotlin.Any?",

@@ -1,8 +1,10 @@
 //! Native code: addresses to functions.
 
 mod debug_info;
+mod dropped;
 mod labels;
 mod lines;
+mod replaced;
 mod shared;
 
 use std::collections::BTreeSet;
@@ -14,9 +16,11 @@ use symbolic::debuginfo::elf::ElfObject;
 use symbolic::debuginfo::{
     Archive, FileFormat, Object, ObjectError, ObjectLike, ParseObjectOptions, Symbol,
 };
+use symbolic::symcache::transform::{SourceLocation, Transformer};
 use symbolic::symcache::{SymCache, SymCacheConverter};
 
 use self::debug_info::DebugInfo;
+use self::dropped::{Code, without_dropped_lines};
 use self::labels::labels;
 use self::lines::Lines;
 use crate::error::{ConvertError, Unusable, causes};
@@ -162,23 +166,44 @@ pub(crate) fn convert(
         ));
     }
     let mut converter = SymCacheConverter::new();
+    converter.add_transformer(NamedFiles);
     match (&object, shared) {
         (Object::Elf(program), Some(shared)) => {
             let shared = ElfObject::parse(shared).map_err(|error| ConvertError::damaged(&error))?;
             let joined =
                 shared::join(program, &shared).map_err(|error| ConvertError::damaged(&error))?;
-            process(&mut converter, program, &joined, &labels(program))?;
+            let code = Code::of_elf(program.data());
+            process(&mut converter, program, &joined, &labels(program), &code)?;
         }
         (Object::Elf(program), None) => {
-            process(&mut converter, program, program, &labels(program))?;
+            let code = Code::of_elf(program.data());
+            process(&mut converter, program, program, &labels(program), &code)?;
         }
-        (Object::MachO(program), _) => process(&mut converter, program, program, &[])?,
+        (Object::MachO(program), _) => {
+            process(&mut converter, program, program, &[], &Code::anywhere())?;
+        }
         _ => converter
             .process_object(&object)
             .map_err(|error| ConvertError::damaged(&error))?,
     }
     converter.serialize(&mut &mut *out)?;
     Ok(())
+}
+
+/// Leaves the file of a place unknown if the debug information does not name it. The folder of the compiler would stand for it.
+struct NamedFiles;
+
+impl Transformer for NamedFiles {
+    fn transform_source_location<'f>(
+        &'f mut self,
+        mut place: SourceLocation<'f>,
+    ) -> SourceLocation<'f> {
+        if place.file.name.is_empty() {
+            place.file.directory = None;
+            place.file.comp_dir = None;
+        }
+        place
+    }
 }
 
 /// Whether a function goes beyond the last address. The converter adds addresses and sizes without a check.
@@ -201,12 +226,14 @@ fn process<'d: 'o, 'o>(
     program: &'o impl ObjectLike<'d, 'o>,
     debug: &impl Dwarf<'d>,
     labels: &[Symbol<'d>],
+    code: &Code,
 ) -> Result<(), ConvertError> {
     let symbols = program.symbol_map();
     // Addresses in the image are relative to where the program is loaded.
     let load_address = program.load_address();
+    let debug = without_dropped_lines(debug, code);
     let session = DwarfDebugSession::parse(
-        debug,
+        &debug,
         symbols.clone(),
         load_address.cast_signed(),
         program.kind(),
@@ -217,12 +244,14 @@ fn process<'d: 'o, 'o>(
     let mut lines = Lines::default();
     for function in session.functions() {
         let function = function.map_err(|error| ConvertError::damaged(&error))?;
-        lines.know(&function);
-        converter.process_symbolic_function(&function);
+        if code.contains(function.address.wrapping_add(load_address)) {
+            lines.know(&function);
+            converter.process_symbolic_function(&function);
+        }
     }
     // Where there are both, the symbol of a function is better than a label.
     let named = labels.iter().chain(symbols.iter());
-    lines.find(debug, named, load_address, |function| {
+    lines.find(&debug, named, load_address, |function| {
         converter.process_symbolic_function(function);
     });
     for symbol in program.symbols() {

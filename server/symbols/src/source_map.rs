@@ -31,6 +31,10 @@ const MAX_MAPPINGS: usize = 10_000_000;
 const MAX_CONTENT_BYTES: u64 = 512 << 20;
 /// The name of a function that has none.
 const ANONYMOUS: &str = "<anonymous>";
+/// What Metro calls the code outside of all functions.
+const GLOBAL: &str = "<global>";
+/// What else engines and SDKs call a function without a name.
+const UNNAMED: [&str; 3] = ["?", "anonymous", "Anonymous function"];
 
 /// A source map by itself, with a debug id, as bundlers write it. `None` if the file is not meant to be a source map.
 pub(crate) fn list(data: &[u8]) -> Option<Result<Found, Unusable>> {
@@ -268,9 +272,11 @@ impl<'m> Functions<'m> {
 
     fn around(&self, token: &Token<'_>) -> Function<'_> {
         match self {
-            Self::Listed(map) => map
-                .get_scope_for_token(*token)
-                .map_or(Function::Unknown, Function::Named),
+            Self::Listed(map) => match map.get_scope_for_token(*token) {
+                None | Some("" | GLOBAL) => Function::Unknown,
+                Some(ANONYMOUS) => Function::Anonymous,
+                Some(name) => Function::Named(name),
+            },
             Self::InScript(scopes) => scopes.at(token.get_dst_line(), token.get_dst_col()),
             Self::InSources(sources) => sources
                 .get(token.get_src_id() as usize)
@@ -289,7 +295,7 @@ pub(crate) fn lookup(
     reported: &str,
 ) -> Option<Location> {
     let original = places.find(line.checked_sub(1)?, column.checked_sub(1)?)?;
-    let has_name = !reported.is_empty() && !reported.ends_with(ANONYMOUS);
+    let has_name = is_name(reported);
     let function = match original.function {
         Function::Named(name) => name,
         Function::Written(name) if !has_name => name,
@@ -304,6 +310,10 @@ pub(crate) fn lookup(
         origin: Origin::Called,
         alternative: 0,
     })
+}
+
+fn is_name(reported: &str) -> bool {
+    !reported.is_empty() && !reported.ends_with(ANONYMOUS) && !UNNAMED.contains(&reported)
 }
 
 #[cfg(test)]

@@ -44,13 +44,26 @@ pub fn begins_as_symbols(start: &[u8]) -> bool {
     start.starts_with(&[0xca, 0xfe, 0xba, 0xbe]) && byte(4) == 0 && byte(6) == 0 && byte(7) < 30
 }
 
+/// Returns what a file is compressed with, by its first bytes. Archives of several files count, too.
+#[must_use]
+pub fn compressed_with(start: &[u8]) -> Option<&'static str> {
+    const STARTS: [(&[u8], &str); 4] = [
+        (&[0x1f, 0x8b], "gzip"),
+        (b"PK\x03\x04", "ZIP"),
+        (b"\xfd7zXZ\0", "xz"),
+        (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
+    ];
+    let known = STARTS.iter().find(|(first, _)| start.starts_with(first));
+    known.map(|(_, form)| *form)
+}
+
 /// Why a file of no known format is of no use.
 pub(crate) fn unknown(data: &[u8]) -> Unusable {
     if is_utf16(data) {
         return Unusable::Utf16;
     }
-    if data.starts_with(&[0x1f, 0x8b]) {
-        return Unusable::Compressed;
+    if let Some(form) = compressed_with(data) {
+        return Unusable::Compressed(form);
     }
     match begins_as_symbols(data) {
         true if data.starts_with(BYTE_ORDER_MARK) => Unusable::Damaged(

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stderr, reason = "a test that does nothing says so")]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -14,6 +15,13 @@ const C: &str = "\
 __attribute__((noinline)) static int help(int x) { return x * 3; }
 __attribute__((noinline)) int round_up(int x) { return help(x) + 1; }
 int main(int count, char **arguments) { return round_up(count); }
+";
+
+/// Each function has a line of its own.
+const KEPT: &str = "\
+__attribute__((noinline)) int pay(int x) { return x * 3; }
+__attribute__((noinline)) int refund(int x) { return x * 5; }
+int main(int count, char **arguments) { return pay(count) + refund(count); }
 ";
 
 const ASSEMBLY: &str = "\
@@ -175,5 +183,45 @@ fn functions_of_c_and_assembly_without_an_entry_have_lines() {
         ) {
             assert!(check(&folder.path().join("shop")) > 3, "{options:?}");
         }
+    }
+}
+
+#[test]
+fn functions_that_the_linker_left_out_have_no_addresses() {
+    // It is larger than what is in front of the code.
+    let dropped = format!(
+        "void drop(volatile int *x) {{\n{}}}\n",
+        "*x += 3;\n".repeat(3_000)
+    );
+    let source = [KEPT, &dropped].concat();
+    for options in [["-g", "-O1"], ["-gdwarf-4", "-O1"], ["-g1", "-O1"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let always = [
+            "-ffunction-sections",
+            "-Wl,--gc-sections",
+            "-Wl,--build-id=sha1",
+        ];
+        let options = [options.as_slice(), &always].concat();
+        if !build(
+            folder.path(),
+            "cc",
+            &options,
+            &[("shop.c", source.as_str())],
+        ) {
+            continue;
+        }
+        let program = folder.path().join("shop");
+        let mut converted = Vec::new();
+        convert(&std::fs::read(&program).unwrap(), 0, &mut converted).unwrap();
+        let lookup = LookupFile::from_bytes(&converted, LookupKind::Native).unwrap();
+        let found = addresses(&program).into_iter();
+        let found = found.filter_map(|address| lookup.native(address).into_iter().next());
+        let places: BTreeSet<(String, u32)> = found
+            .filter(|found| found.file.ends_with("shop.c"))
+            .map(|found| (found.function, found.line))
+            .collect();
+        let expected = [("main", 3), ("pay", 1), ("refund", 2)];
+        let expected = expected.map(|(function, line)| (function.to_owned(), line));
+        assert_eq!(places, BTreeSet::from(expected), "{options:?}");
     }
 }

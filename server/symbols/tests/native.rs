@@ -229,6 +229,14 @@ fn a_program_without_debug_information_has_functions_only() {
 }
 
 #[test]
+fn a_call_without_a_place_has_no_file() {
+    // Version 2 of DWARF does not tell where an inlined function is called.
+    let shop = Built::with(&["-gdwarf-2", "-gstrict-dwarf"]);
+    let called = shop.at("shop", "pay");
+    assert_eq!(called, ["round_up shop.c:2 (inlined)", "pay :0"]);
+}
+
+#[test]
 fn split_debug_information_is_said_to_be_elsewhere() {
     let shop = Built::with(&["-g", "-gsplit-dwarf"]);
     let found = shop.inspect("shop");

@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::erasures::erase;
 use crate::server::{Answer, Server, batch, span};
 use crate::wait;
 
@@ -308,4 +309,22 @@ async fn an_incident_of_slow_app_starts_leads_to_the_page_of_their_kind() {
     let link = found[0]["link"].as_str().unwrap();
     assert!(link.starts_with("/app-starts?project=default&"), "{link}");
     assert!(link.contains("&kind=cold"), "{link}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erased_user_leaves_no_incident() {
+    let watched = Watched::start().await;
+    let mut slow = spans("4.12.0", &[800; 20]);
+    slow["resource"]["user_id"] = json!("ann");
+    watched.send(slow).await;
+    watched.server.drained().await;
+    let mut rule = slow_checkout();
+    rule["metric"]["by"] = json!(["user_id"]);
+    watched.rule(rule).await;
+    let found = watched.incidents(|all| all.len() == 1).await;
+    assert_eq!(found[0]["group"], json!({"user_id": "ann"}));
+    let path = format!("{PROJECT}/data?user_id=ann");
+    let receipt = erase(&watched.server, &path).await;
+    assert_eq!(receipt["receipt"]["rows"]["incidents"], 1, "{receipt}");
+    watched.incidents(<[Value]>::is_empty).await;
 }

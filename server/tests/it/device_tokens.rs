@@ -13,9 +13,13 @@ const SECRET: &str = "a-secret-of-the-app's-own-back-end";
 const INSTALL: &str = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
 
 fn token(kid: &str, install: &str) -> String {
+    token_for(&json!("default"), kid, install)
+}
+
+fn token_for(audience: &Value, kid: &str, install: &str) -> String {
     let mut header = Header::new(Algorithm::HS256);
     header.kid = Some(kid.to_owned());
-    let claims = json!({"aud": "default", "sub": install, "exp": NOW / 1_000_000 + 600});
+    let claims = json!({"aud": audience, "sub": install, "exp": NOW / 1_000_000 + 600});
     encode(
         &header,
         &claims,
@@ -61,6 +65,13 @@ async fn a_token_sends_for_its_own_install_until_its_key_is_revoked() {
     assert_eq!(made.status, 201, "{:?}", made.body);
     let kid = made.body["id"].as_str().unwrap();
     answered(&server, &token(kid, INSTALL), 202).await;
+    for audience in [json!(["default"]), json!(["other", "default"])] {
+        let sent = send(&server, &token_for(&audience, kid, INSTALL), &with_span()).await;
+        assert_eq!(sent.status, 202, "{audience}: {:?}", sent.body);
+    }
+    let elsewhere = token_for(&json!(["other"]), kid, INSTALL);
+    let refused = send(&server, &elsewhere, &with_span()).await;
+    assert_eq!(refused.outcome(), (401, "token_invalid".to_owned()));
     let other = token(kid, "00000000-0000-4000-8000-000000000000");
     let refused = send(&server, &other, &with_span()).await;
     assert_eq!(refused.outcome(), (403, "token_not_for_install".to_owned()));

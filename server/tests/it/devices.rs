@@ -148,6 +148,7 @@ async fn events_of_tests_are_told_from_those_of_production() {
     let of_mode = |mode: Value| {
         let mut batch = of_device(Uuid::new_v4(), json!([span()]));
         batch["resource"]["mode"] = mode;
+        batch["resource"]["device_class"] = json!("HIGH");
         batch["traffic"] = json!([{
             "day": "2026-11-20", "source": "api", "network": "wifi", "tx_bytes": 10, "rx_bytes": 0, "requests": 1, "failed_requests": 0,
         }]);
@@ -156,17 +157,17 @@ async fn events_of_tests_are_told_from_those_of_production() {
     let asked = Asked::of(&[
         of_mode(json!("test")),
         of_mode(json!("production")),
-        of_mode(json!("production")),
+        of_mode(json!("PRODUCTION")),
         of_mode(Value::Null),
     ])
     .await;
     for signal in ["spans", "traffic"] {
         let rows = asked
             .found(&format!(
-                "{signal}?by=mode&measure=installs&order=-installs"
+                "{signal}?by=mode&by=device_class&measure=installs&order=-installs"
             ))
             .await;
-        assert_eq!(rows[0], (json!(["production"]), json!([2.0])));
+        assert_eq!(rows[0], (json!(["production", "high"]), json!([2.0])));
         assert_eq!(rows.len(), 3);
         let tests = asked
             .found(&format!("{signal}?mode=test&measure=installs"))

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::books::check;
 use crate::dead_letters::{dead_letter, server_with_a_refused_batch};
-use crate::retention::shop;
+use crate::retention::{shop, start_mutations, stop_mutations};
 use crate::server::{Server, batch, span, spans};
 use crate::symbols;
 use crate::wait;
@@ -64,7 +64,7 @@ async fn send(server: &Server, batch: &Value) {
 }
 
 /// Requests an erasure and waits for its end.
-async fn erase(server: &Server, path: &str) -> Value {
+pub(crate) async fn erase(server: &Server, path: &str) -> Value {
     let token = server.token("admin").await;
     let asked = server.call(&token, Method::DELETE, path, None).await;
     assert_eq!(asked.status.as_u16(), 202, "{}", asked.body);
@@ -425,6 +425,31 @@ async fn many_erasures_across_restarts_count_no_row_twice() {
     assert_eq!(count(&server, "spans", "1 = 1").await, 2);
     let (code, books) = check(&server, &[]);
     assert_eq!(code, 0, "{books}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_receipt_tells_how_far_a_deletion_has_come() {
+    let server = Server::start().await;
+    server.ready().await;
+    send(&server, &everything(ERASED, "")).await;
+    roll_ups(&server, 1).await;
+    stop_mutations(&server, "spans").await;
+    let token = server.token("admin").await;
+    let path = format!("{DATA}?install_id={ERASED}");
+    let asked = server.call(&token, Method::DELETE, &path, None).await;
+    server.pass(Duration::from_secs(3));
+    let id = asked.body["id"].as_str().unwrap();
+    let path = format!("/api/v1/projects/default/erasures/{id}");
+    // A statement that waits for the deletion would keep the step before.
+    wait::until("the deletion of spans", async || {
+        let erasure = server.call(&token, Method::GET, &path, None).await.body;
+        let step = erasure["receipt"]["step"].as_str().unwrap_or_default();
+        step.starts_with("deleting rows of spans: ")
+    })
+    .await;
+    start_mutations(&server, "spans").await;
+    finished(&server, id).await;
+    assert_eq!(count(&server, "spans", "1 = 1").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

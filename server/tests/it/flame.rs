@@ -74,3 +74,39 @@ async fn functions_of_the_base_alone_are_in_the_flame_graph_but_not_in_the_stack
         assert_eq!(stacks["stacks"].as_array().unwrap().len(), 2);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_top_level_code_of_a_script_has_its_name() {
+    let server = Server::start().await;
+    server.ready().await;
+    let mut sent = batch();
+    let jank = |file: &str, line: u32, ms: u32| {
+        json!({
+            "kind": "jank", "start": "2026-11-20T11:59:50Z", "duration_ms": ms, "thread": "main",
+            "stack": [{"file": file, "line": line}],
+        })
+    };
+    sent["janks"] = json!([
+        jank("https://shop.example/js/a.js", 1, 300),
+        jank("/app/b.js", 7, 200),
+    ]);
+    let answer = server.send(&sent).await;
+    assert_eq!(answer.outcome(), (202, "accepted 2 rejected 0".to_owned()));
+    server.drained().await;
+    let token = server.token("viewer --project default").await;
+    let ask = async |path: &str| {
+        let path = format!("/api/v1/projects/default/{path}");
+        server.call(&token, Method::GET, &path, None).await.body
+    };
+    let names = ["top-level code (a.js)", "top-level code (b.js)"];
+    let folded = ask("janks/folded?app_version=4.12.0").await;
+    let mut lines: Vec<_> = folded.as_str().unwrap().lines().collect();
+    lines.sort_unstable();
+    let [a, b] = names;
+    assert_eq!(lines, [format!("{a} 300"), format!("{b} 200")]);
+    let groups = ask("query/janks?by=title&measure=count&to=2026-11-20T12:00:00Z").await;
+    let rows = groups["rows"].as_array().unwrap().iter();
+    let mut titles: Vec<_> = rows.map(|row| row["keys"][0].as_str().unwrap()).collect();
+    titles.sort_unstable();
+    assert_eq!(titles, names);
+}

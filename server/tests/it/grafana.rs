@@ -224,6 +224,56 @@ async fn every_query_runs_and_finds_something() {
     }
 }
 
+#[test]
+fn no_query_divides_by_zero() {
+    for board in &boards() {
+        for (title, sql) in board.queries() {
+            let is_safe = |divisor: &str| {
+                divisor.starts_with("nullIf(")
+                    || divisor.starts_with("if(refresh_hz = 0, 60, refresh_hz)")
+            };
+            let all_are_safe = sql.split(" / ").skip(1).all(is_safe);
+            assert!(all_are_safe, "{}: {title} may divide by 0", board.file);
+            // `least` skips NULL.
+            assert!(!sql.contains("least(1,"), "{}: {title}", board.file);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_share_of_nothing_is_no_number() {
+    let server = Server::start().await;
+    server.ready().await;
+    let mut sent = batch();
+    sent["frame_windows"] = json!([{"start": "2026-11-20T11:59:00Z", "duration_ms": 0, "frames_drawn": 0,
+        "slow_frames": 3, "frozen_frames": 1, "jank_ms": 5, "delay_ms": 5}]);
+    sent["traffic"] = json!([{"day": "2026-11-20", "source": "api", "failed_requests": 2}]);
+    let answer = server.send(&sent).await;
+    assert_eq!(answer.body["rejected"], json!([]), "{}", answer.body);
+    server.drained().await;
+    for board in boards() {
+        let shares: &[&str] = match text(&board.json, "uid") {
+            "unjank-frames" => &[
+                "Dropped frames",
+                "Slow frames",
+                "Frozen frames",
+                "Janky time",
+                "Delay per minute",
+                "Frames per second",
+            ],
+            "unjank-traffic" => &["Failed requests"],
+            _ => &[],
+        };
+        let queries = board.queries();
+        for share in shares {
+            let (_, sql) = queries.iter().find(|one| one.0 == *share).unwrap();
+            let rows = rows(&server, &expanded(sql, &chosen(&[]))).await;
+            let mut values = rows.iter().flat_map(BTreeMap::values);
+            assert!(values.all(Value::is_null), "{share}: {rows:?}");
+        }
+    }
+}
+
 /// The dashboard and title of a panel with one number, and the subject and measure, with filters, of the same query to the API.
 const NUMBERS: &[(&str, &str, &str, &str)] = &[
     ("overview", "Installs", "usage", "installs"),

@@ -1,4 +1,4 @@
-//! The configuration as flags, requested with a device token, which is valid for one install.
+//! The configuration, as a document and as flags, requested with a device token, which is valid for one install.
 
 use std::path::Path;
 
@@ -53,6 +53,12 @@ async fn evaluate(server: &Server, token: &str, context: &Value) -> Answer {
     Answer::of(request.json(&body).send().await.unwrap()).await
 }
 
+async fn configuration(server: &Server, token: &str, query: &str) -> Answer {
+    let url = format!("{}/v1/config{query}", server.url);
+    let request = server.client.get(url).bearer_auth(token);
+    Answer::of(request.send().await.unwrap()).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_sets_the_install_and_refuses_any_other() {
     let mine =
@@ -76,6 +82,15 @@ async fn a_token_sets_the_install_and_refuses_any_other() {
     }
     for other in ["5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a12", "me"] {
         let answer = evaluate(&server, &token, &json!({"targetingKey": other})).await;
+        assert_eq!(answer.outcome(), (403, "token_not_for_install".to_owned()));
+    }
+    for own in ["", "?install_id=", &format!("?install_id={INSTALL}")] {
+        let answer = configuration(&server, &token, own).await;
+        let interval = &answer.body["poll_interval_s"];
+        assert_eq!((answer.status.as_u16(), interval), (200, &json!(60)));
+    }
+    for other in ["5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a12", "me"] {
+        let answer = configuration(&server, &token, &format!("?install_id={other}")).await;
         assert_eq!(answer.outcome(), (403, "token_not_for_install".to_owned()));
     }
     // `X-API-Key` accepts keys only, not tokens.

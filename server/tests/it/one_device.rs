@@ -320,8 +320,9 @@ async fn questions_that_cannot_be_answered_are_refused() {
             422,
             "invalid_body",
         ),
+        (json!({"attributes": {"build": ""}}), 422, "invalid_body"),
         (
-            json!({"attributes": {"build": "41200"}}),
+            json!({"attributes": {"build": "4.12"}}),
             422,
             "invalid_body",
         ),
@@ -338,6 +339,11 @@ async fn questions_that_cannot_be_answered_are_refused() {
     // An id of another form cannot have sent a batch, so ClickHouse is not asked.
     let other = ask(&server, &viewer, json!({"attributes": {"install_id": "7"}})).await;
     assert_eq!(other.status, 200, "{:?}", other.body);
+    // A build is read as devices send it.
+    for build in [json!(41_200), json!("41200"), json!(41_200.0)] {
+        let answer = about(&server, &viewer, &json!({"build": build})).await;
+        assert_eq!(answer["attributes"]["build"], 41_200, "{build}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

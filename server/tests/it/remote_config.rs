@@ -379,3 +379,92 @@ async fn bodies_with_arrays_in_place_of_objects_are_refused() {
         assert_eq!(refused.outcome(), (422, "invalid_body".to_owned()));
     }
 }
+
+/// Sends a body as it is written.
+async fn send(server: &Server, token: &str, method: Method, path: &str, body: &[u8]) -> Answer {
+    let request = server
+        .client
+        .request(method, format!("{}{path}", server.url))
+        .header("content-type", "application/json")
+        .bearer_auth(token)
+        .body(body.to_vec());
+    Answer::of(request.send().await.unwrap()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_are_read_as_other_languages_write_them() {
+    let server = Server::away(&[]).await;
+    let admin = server.token("admin").await;
+    let put = async |body: &[u8]| send(&server, &admin, Method::PUT, CONFIG, body).await;
+    let base = r#"{"poll_interval_s": 600.0, "jank": {"anr_ms": 5e3}, "toggles": {"price": 2.0}}"#;
+    let whole = |revision: &str, note: &str| {
+        format!(
+            r#"{{"expected_revision": {revision}, "note": "{note}", "configuration": {{"base": {base}}}}}"#
+        )
+    };
+    let saved = put(format!("\u{feff}{}", whole("0.0", r"cut \ud83d")).as_bytes()).await;
+    assert_eq!(saved.status, 201, "{:?}", saved.body);
+    assert_eq!(saved.body["note"], "cut \u{fffd}");
+    let base = &saved.body["configuration"]["base"];
+    assert_eq!(base["poll_interval_s"], 600);
+    assert_eq!(base["jank"]["anr_ms"], 5_000);
+    // The value of a toggle belongs to the app.
+    assert_eq!(base["toggles"]["price"].to_string(), "2.0");
+    let mut latin = whole("1", "caf?").into_bytes();
+    for byte in &mut latin {
+        if *byte == b'?' {
+            *byte = 0xe9;
+        }
+    }
+    let saved = put(&latin).await;
+    assert_eq!(saved.status, 201, "{:?}", saved.body);
+    assert_eq!(saved.body["note"], "caf\u{fffd}");
+    for (revision, note, status) in [
+        ("2.5", "a fraction", 422),
+        (r#""2""#, "a text", 422),
+        ("NaN", "no number", 400),
+        ("2", r"bad escape \d", 400),
+    ] {
+        let refused = put(whole(revision, note).as_bytes()).await;
+        assert_eq!(
+            refused.outcome(),
+            (status, "invalid_body".to_owned()),
+            "{note}"
+        );
+    }
+    let rules = "/api/v1/projects/default/alert-rules";
+    let templates = format!("{rules}/templates");
+    let templates = server.call(&admin, Method::GET, &templates, None).await;
+    let mut rule = templates.body["templates"][0].clone();
+    rule["for_minutes"] = json!(0.0);
+    let check = format!("{rules}/check");
+    let checked = server.call(&admin, Method::POST, &check, Some(rule)).await;
+    assert_eq!(checked.body, json!({"valid": true, "faults": []}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_character_is_not_replaced_in_a_secret() {
+    let server = Server::away(&[]).await;
+    let admin = server.token("admin").await;
+    for (path, body) in [
+        (
+            "/api/v1/login",
+            r#"{"email": "ann@example.com", "password": "a long one \ud83d"}"#,
+        ),
+        (
+            "/api/v1/projects/default/device-keys",
+            r#"{"algorithm": "HS256", "material": "a secret that is long enough \ud83d"}"#,
+        ),
+        (
+            "/api/v1/projects/default/channels",
+            r#"{"kind": "webhook", "signing_key": "\ud83d"}"#,
+        ),
+    ] {
+        let refused = send(&server, &admin, Method::POST, path, body.as_bytes()).await;
+        assert_eq!(
+            refused.outcome(),
+            (400, "invalid_body".to_owned()),
+            "{path}"
+        );
+    }
+}

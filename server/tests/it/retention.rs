@@ -1,14 +1,21 @@
 //! Rows expire after the configured retention.
 
 use std::collections::BTreeSet;
+use std::future::ready;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use axum::Router;
+use axum::http::StatusCode;
 use reqwest::Method;
 use serde_json::{Value, json};
-use unjank_server::store::{LIFE, Period, Rebuilder};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use unjank_server::store::{LIFE, Login, Period, Rebuilder, Target};
 use uuid::Uuid;
 
 use crate::books::check;
+use crate::engine::{PASSWORD, USER};
 use crate::rules::janks;
 use crate::server::{Answer, Server, spans};
 use crate::wait;
@@ -219,9 +226,14 @@ async fn a_project_over_its_disk_quota_loses_its_oldest_events_and_is_then_refus
 }
 
 /// Keeps the engine from carrying out mutations of a table.
-async fn stop_mutations(server: &Server, table: &str) {
+pub(crate) async fn stop_mutations(server: &Server, table: &str) {
     let stop = format!("SYSTEM STOP MERGES `{}`.`{table}`", server.database());
     server.query(&stop).await;
+}
+
+pub(crate) async fn start_mutations(server: &Server, table: &str) {
+    let start = format!("SYSTEM START MERGES `{}`.`{table}`", server.database());
+    server.query(&start).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,8 +260,7 @@ async fn whether_rows_are_being_deleted_is_known_of_each_project() {
     ] {
         assert_eq!(is_deleting(project).await, expected, "{project:?}");
     }
-    let start = format!("SYSTEM START MERGES `{}`.spans", server.database());
-    server.query(&start).await;
+    start_mutations(&server, "spans").await;
     wait::until("the deletion", async || !is_deleting(None).await).await;
     assert_eq!(server.query("SELECT count() FROM spans").await, "0");
 }
@@ -302,6 +313,56 @@ async fn a_step_of_a_sweep_that_fails_does_not_keep_the_others_from_running() {
     assert_eq!(set.await.status.as_u16(), 204);
     server.pass(Duration::from_secs(20 * 86_400));
     server.answers(rows, "").await;
+}
+
+/// A gateway that has lost its ClickHouse. Returns its URL and the statements that it got. It ends with the tasks.
+async fn gateway() -> (String, Arc<Mutex<Vec<String>>>, JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let statements = Arc::new(Mutex::new(Vec::new()));
+    let got = Arc::clone(&statements);
+    let router = Router::new().fallback(move |statement: String| {
+        got.lock().unwrap().push(statement);
+        ready(StatusCode::BAD_GATEWAY)
+    });
+    let mut serving = JoinSet::new();
+    serving.spawn(async move { axum::serve(listener, router).await.unwrap() });
+    (url, statements, serving)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_stops_asking_for_disk_usage_while_clickhouse_is_away() {
+    let server = Server::with(&OFTEN).await;
+    let (admin, _) = shop(&server).await;
+    for path in [STORAGE, STORAGE_OF_DEFAULT] {
+        let quota = json!({"disk_bytes": 1_000_000_000});
+        let set = server.call(&admin, Method::PUT, path, Some(quota)).await;
+        assert_eq!(set.status.as_u16(), 204, "{}", set.body);
+    }
+    let (url, statements, _serving) = gateway().await;
+    let login = Login {
+        user: USER.to_owned(),
+        password: PASSWORD.to_owned(),
+    };
+    server.app().clickhouse.point_at(Some(&Target {
+        url,
+        writer: login.clone(),
+        reader: login,
+        database: server.database().to_owned(),
+        compress: false,
+    }));
+    let asked = |project: &str| {
+        let hex = |text: &str| -> String { text.bytes().map(|b| format!("{b:02x}")).collect() };
+        let literal = hex(&format!("unhex('{}')", hex(project)));
+        let statements = statements.lock().unwrap();
+        statements
+            .iter()
+            .filter(|one| one.contains(&literal))
+            .count()
+    };
+    wait::until("five sweeps", async || asked("default") >= 5).await;
+    // A sweep may have begun before.
+    assert!(asked("shop") <= 1, "{}", asked("shop"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use reqwest::Method;
 use serde_json::json;
+use tokio::time::timeout;
 use unjank_database::SymbolFileFilter;
+use unjank_foundation::shares::Holder;
 
 use crate::processes::Program;
 use crate::server::{Server, spans};
@@ -200,6 +202,28 @@ async fn many_files_in_one_request_do_not_hold_it_up() {
     let answer = server.call(&token, Method::POST, url, Some(wanted)).await;
     assert_eq!(answer.status, 422);
     healthy(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_to_assemble_files_take_turns_with_uploads() {
+    let (server, token) = server(&[]).await;
+    let app = server.app();
+    let holders = ["one", "two"].map(|name| Holder::new("test", name.as_bytes()));
+    let turns = holders.map(|holder| app.symbol_uploads.try_take(holder, 2).unwrap());
+    let (file, chunks) = (mapping(), [sha1(b"chunk")]);
+    let files = assemble(&server, (&token, "default"), &file, &chunks);
+    let bundle = json!({"checksum": sha1(b"bundle"), "chunks": chunks, "projects": ["default"]});
+    let url = "/api/0/organizations/unjank/artifactbundle/assemble/";
+    let bundle = server.call(&token, Method::POST, url, Some(bundle));
+    let (mut files, mut bundle) = (Box::pin(files), Box::pin(bundle));
+    for _ in 0..2 {
+        let shortly = Duration::from_millis(100);
+        assert!(timeout(shortly, &mut files).await.is_err());
+        assert!(timeout(shortly, &mut bundle).await.is_err());
+    }
+    drop(turns);
+    assert_eq!(files.await.body[sha1(&file)]["state"], "not_found");
+    assert_eq!(bundle.await.body["state"], "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,8 @@
 // The client of the Model Context Protocol starts `unjank mcp` and calls its tools, as an assistant does.
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
+import { createInterface } from 'node:readline'
 
 const require = createRequire(`${process.env.CLIENT_MODULES}/`)
 const { Client } = require('@modelcontextprotocol/sdk/client/index.js')
@@ -27,6 +29,29 @@ async function failure(client, name, args) {
   const { content, isError } = await client.callTool({ name, arguments: args })
   assert.equal(isError, true, content[0].text)
   return content[0].text
+}
+
+/** Calls a tool with arguments as they are written: JavaScript writes 5.0 as 5. */
+async function resultOf(name, args) {
+  const child = spawn(process.env.UNJANK, ['mcp'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const clientInfo = { name: 'test', version: '1' }
+  const params = JSON.stringify({ protocolVersion: '2025-06-18', capabilities: {}, clientInfo })
+  for (const call of [
+    `"id":1,"method":"initialize","params":${params}`,
+    '"method":"notifications/initialized"',
+    `"id":2,"method":"tools/call","params":{"name":"${name}","arguments":${args}}`,
+  ]) {
+    child.stdin.write(`{"jsonrpc":"2.0",${call}}\n`)
+  }
+  try {
+    for await (const line of createInterface({ input: child.stdout })) {
+      const { id, result } = JSON.parse(line)
+      if (id === 2) return result
+    }
+    throw new Error(`no answer of ${name}`)
+  } finally {
+    child.kill()
+  }
 }
 
 const client = await connected(process.env.UNJANK_TOKEN)
@@ -67,6 +92,16 @@ const checks = {
     assert.equal(some.rows.length, 1)
     const { series } = await answer(client, 'series', { signal: 'spans', by: ['name'], measure: ['count'], ...PERIOD })
     assert.equal(series.length, 2)
+  },
+
+  async aWholeNumberMayHaveAFraction() {
+    const period = JSON.stringify(PERIOD).slice(1)
+    for (const limit of ['5.0', '5e0']) {
+      const { content, isError } = await resultOf('query', `{"signal":"spans","measure":["count"],"limit":${limit},${period}`)
+      assert.equal(isError ?? false, false, content[0].text)
+    }
+    const { isError } = await resultOf('query', `{"signal":"spans","measure":["count"],"limit":5.5,${period}`)
+    assert.equal(isError, true)
   },
 
   async aTraceIsFound() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use unjank_protocol::{Day, Network, Text, Traffic};
+use unjank_protocol::{Day, Limits, Network, Text, Traffic};
 
 use super::sources::OTHER;
 
@@ -93,9 +93,17 @@ impl Rows {
 
 impl Amounts {
     fn add(&mut self, other: Self) {
-        self.tx_bytes = self.tx_bytes.saturating_add(other.tx_bytes);
-        self.rx_bytes = self.rx_bytes.saturating_add(other.rx_bytes);
-        self.requests = self.requests.saturating_add(other.requests);
-        self.failed_requests = self.failed_requests.saturating_add(other.failed_requests);
+        self.tx_bytes = sum(self.tx_bytes, other.tx_bytes);
+        self.rx_bytes = sum(self.rx_bytes, other.rx_bytes);
+        self.requests = sum(self.requests, other.requests);
+        self.failed_requests = sum(self.failed_requests, other.failed_requests);
     }
+}
+
+/// Leaves out a number that is too large to be true: the server would reject the whole row.
+fn sum(all: u64, more: u64) -> u64 {
+    if more > Limits::LARGEST_NUMBER {
+        return all;
+    }
+    all.saturating_add(more).min(Limits::LARGEST_NUMBER)
 }

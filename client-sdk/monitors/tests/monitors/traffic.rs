@@ -39,6 +39,24 @@ fn to<'a>(host: &'a str, mime_type: &'a str) -> Transfer<'a> {
 }
 
 #[test]
+fn a_number_of_bytes_that_cannot_be_true_is_left_out() {
+    let mut meter = TrafficMeter::new(&config());
+    let unknown = Transfer {
+        tx_bytes: u64::MAX,
+        ..to("p0.meituan.net", "")
+    };
+    for transfer in [unknown, to("p0.meituan.net", "")] {
+        meter.count(&transfer, Timestamp::default(), 0);
+    }
+    let rows = meter.take_deltas("t");
+    assert_eq!(rows.len(), 1);
+    assert_eq!(
+        (rows[0].tx_bytes, rows[0].rx_bytes, rows[0].requests),
+        (100, 2_000, 2)
+    );
+}
+
+#[test]
 fn the_source_is_that_of_the_host_then_that_of_the_type() {
     let mut config = config();
     config.sources.pop();

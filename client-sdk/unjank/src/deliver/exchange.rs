@@ -1,4 +1,5 @@
-//! A request to the server and the wait for its response, which blocks nothing else.
+//! Sends a request to the server on a thread of its own, so that the wait for the response blocks nothing else. `verdict` says what a response
+//! means.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use unjank_protocol::config::{Document, SCHEMA};
 
+use super::back_off::asked_wait;
 use super::exchange::{Answer, Outgoing};
 use super::problem::{self, Problem};
-use super::retry::asked_wait;
 use super::transport::Response;
 use crate::clock::Moment;
 use crate::config::Config;

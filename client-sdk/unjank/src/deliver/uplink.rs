@@ -1,16 +1,17 @@
-//! Uploads: which batch is sent next, and what happens to it after the response. `retry.rs` says what a response means.
+//! Uploads: which batch is sent next, and what happens to it after the response. `verdict` says what a response means.
 
 use std::time::Duration;
 
 use unjank_protocol::{RateLimit, Signal};
 use uuid::Uuid;
 
+use super::back_off::{BackOff, MOST_ASKED};
 use super::backlog::{Backlog, First};
 use super::batch::Sealed;
 use super::exchange::{Answer, Outgoing};
 use super::losses::Losses;
 use super::problem::{self, Problem};
-use super::retry::{MOST_ASKED, Retry, Verdict, verdict};
+use super::verdict::{Verdict, verdict};
 use crate::clock::Moment;
 use crate::config::Config;
 
@@ -27,7 +28,7 @@ pub(crate) struct Uplink {
     url: String,
     authorization: String,
     timeout: Duration,
-    retry: Retry,
+    back_off: BackOff,
     held_back: Vec<(Signal, Moment)>,
     /// The size of the smallest body that was too large. Larger batches are split before they are sent.
     too_large: Option<usize>,
@@ -68,7 +69,7 @@ impl Uplink {
             url: format!("{}/v1/ingest", config.endpoint),
             authorization: format!("Bearer {}", config.key.0),
             timeout: config.request_timeout,
-            retry: Retry::new(config.first_wait),
+            back_off: BackOff::new(config.first_wait),
             held_back: Vec::new(),
             too_large: None,
             refused_in_a_row: 0,
@@ -85,7 +86,7 @@ impl Uplink {
 
     /// Returns whether it is too early to send.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.retry.waits(Moment::now(), false)
+        self.back_off.waits(Moment::now(), false)
     }
 
     /// Returns the oldest batch that can be sent now. With `urgent`, does not wait after a network failure, because a caller is
@@ -98,7 +99,7 @@ impl Uplink {
         sent: &mut Sent,
     ) -> Option<(Attempt, Outgoing)> {
         loop {
-            if self.retry.waits(Moment::now(), urgent) {
+            if self.back_off.waits(Moment::now(), urgent) {
                 sent.waits = true;
                 return None;
             }
@@ -160,15 +161,15 @@ impl Uplink {
                 lost.into_iter()
                     .for_each(|(signal, reason, events)| losses.add(signal, reason, events));
                 self.hold_back(&rate_limits);
-                self.retry.reset();
+                self.back_off.reset();
                 (self.has_accepted, self.refused_in_a_row) = (true, 0);
                 sent.config_etag = config_etag.or(sent.config_etag.take());
             }
             Verdict::Changed { retry_after }
-                if backlog.changed_on_its_way(batch, self.retry.first_wait, losses)
+                if backlog.changed_on_its_way(batch, self.back_off.first_wait, losses)
                     < MOST_CHANGED =>
             {
-                self.retry.back_off(retry_after, false);
+                self.back_off.failed(retry_after, false);
                 sent.waits = true;
             }
             Verdict::Refused | Verdict::Changed { .. } => {
@@ -177,7 +178,7 @@ impl Uplink {
             }
             // A server that takes no small event takes nothing: splitting all that waits would be a flood of requests.
             Verdict::TooLarge if *events <= 1 && *bytes < SMALL && !self.takes_some() => {
-                self.retry.back_off(None, true);
+                self.back_off.failed(None, true);
                 sent.waits = true;
             }
             Verdict::TooLarge => {
@@ -187,7 +188,7 @@ impl Uplink {
                 backlog.split(batch, losses);
             }
             Verdict::Later { retry_after, long } => {
-                self.retry.back_off(retry_after, long);
+                self.back_off.failed(retry_after, long);
                 sent.waits = true;
             }
         }

@@ -4,6 +4,7 @@
 mod drain;
 mod ending;
 mod reporting;
+pub(crate) mod requests;
 mod sending;
 
 use std::sync::Arc;
@@ -12,13 +13,13 @@ use std::time::Duration;
 use unjank_protocol::{Limits, SdkHealth, Timestamp};
 use uuid::Uuid;
 
+use self::requests::RequestState;
 use super::backlog::Backlog;
 use super::batch::Sealed;
 use super::budget::Budget;
 use super::losses::Reason;
 use super::pending::Pending;
 use super::remote::Remote;
-use super::requests::RequestState;
 use super::spill::{self, Spill};
 use super::transport::Transport;
 use super::uplink::Uplink;

@@ -24,7 +24,7 @@ use crate::clock::{Moment, WallClock, utc_offset_s};
 use crate::config::{Config, Mode};
 use crate::deliver::losses::{Losses, Reason};
 use crate::deliver::problem::Problem;
-use crate::deliver::requests::Requests;
+use crate::deliver::worker::requests::Requests;
 use crate::event::Event;
 use crate::names::{NameId, Names};
 use crate::random::draw;

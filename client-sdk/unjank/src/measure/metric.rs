@@ -1,4 +1,4 @@
-//! Values that the app measures.
+//! Single values that the app measures, an event each. `monitor` has values that are aggregated over an interval.
 
 use std::borrow::Cow;
 

@@ -2,7 +2,7 @@
 
 use regex_lite::Regex;
 use unjank_protocol::config::Document;
-use unjank_protocol::{Glob, Signal};
+use unjank_protocol::{Glob, Limits, Signal};
 
 use super::switches::Off;
 
@@ -110,8 +110,7 @@ impl Settings {
     /// Returns the sample rate that events carry: the share of such events that is sent over all sessions.
     pub(crate) fn sample_rate(&self, share: Share) -> f64 {
         let rate = share.0 * self.document.sampling.session_rate;
-        // The wire format requires a rate above 0 and at most 1.
-        rate.clamp(1e-9, 1.0)
+        rate.clamp(Limits::SMALLEST_RATE, 1.0)
     }
 }
 

@@ -1,10 +1,10 @@
 // One session in which the events of an incident happened.
 
 import type { Filters } from '../navigation/filters';
-import { askSessions } from '../sessions/ask';
-import { askSpans } from '../traces/ask';
+import { askSessions } from '../sessions/queries';
+import { askSpans } from '../traces/queries';
 import type { Evidence } from './around';
-import type { Where } from '../jank/questions';
+import type { Where } from '../jank/queries';
 
 export interface Example {
   session: string;

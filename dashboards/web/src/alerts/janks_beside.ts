@@ -3,7 +3,7 @@
 import { queryTable, type Signal } from '../api/query';
 import { jankGroups, type Group } from '../jank/groups';
 import { hoursOfUse, perHour } from '../jank/rates';
-import type { Where } from '../jank/questions';
+import type { Where } from '../jank/queries';
 import { withValues, type Filters } from '../navigation/filters';
 import { LEAST_CHANGE } from '../versions/change';
 import { ENOUGH } from '../versions/enough';

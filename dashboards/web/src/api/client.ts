@@ -3,8 +3,8 @@
 
 import type { Client } from 'openapi-fetch';
 import type { components, paths } from '../../.generated/schema';
-import { fetchWithSession } from './fetch_with_session';
 import { Problem, isAborted } from './problem';
+import { fetchWithSession } from './session_refresh';
 
 export type Schemas = components['schemas'];
 

@@ -3,8 +3,8 @@
 import { bounds } from '../navigation/time_range';
 import { comparison, type Filters } from '../navigation/filters';
 import type { Schemas } from './client';
-import { fetchWithSession } from './fetch_with_session';
 import { Problem, isAborted } from './problem';
+import { fetchWithSession } from './session_refresh';
 
 export type Signal =
   | 'spans'

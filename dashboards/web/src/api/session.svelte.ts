@@ -1,8 +1,8 @@
-// The logged-in user, and the projects that this user can see.
+// The logged-in user, and the projects that this user can see. `session_refresh` keeps the session alive.
 
 import { api, ask, type Schemas } from './client';
-import { forgetRefresh, whenSessionEnds } from './fetch_with_session';
 import { Problem } from './problem';
+import { forgetRefresh, whenSessionEnds } from './session_refresh';
 
 export type Role = 'viewer' | 'editor' | 'admin';
 

@@ -1,6 +1,6 @@
 // The stack with the most lost time, as lines of a report.
 
-import { jankStacks, type Where } from '../jank/questions';
+import { jankStacks, type Where } from '../jank/queries';
 import { stackText } from '../jank/stack_text';
 import type { Filters } from '../navigation/filters';
 import type { Evidence } from './markdown';

@@ -47,7 +47,7 @@ const REASONS: Record<string, Reason> = {
     todo: 'The start and the end use different clocks, or a span was never ended. Check the code that creates the span.',
   },
   sample_rate_out_of_range: {
-    means: 'A sample rate that is not above 0 and at most 1.',
+    means: 'A sample rate that is not from 1e-9 to 1.',
     todo: 'Correct the rate in the code that sends it.',
   },
   value_not_finite: {
@@ -55,8 +55,9 @@ const REASONS: Record<string, Reason> = {
     todo: 'Look for a division by zero in the monitor that sends the metric.',
   },
   value_out_of_range: {
-    means: 'A metric above 1e240 or below -1e240, or with a minimum above its maximum.',
-    todo: 'The monitor that sends the metric may use a placeholder, such as −1, for “no value”. Check the code of the monitor.',
+    means:
+      'A metric above 1e240 or below -1e240, or with a minimum above its maximum. Or a number of bytes, a count or an uptime above 2^42.',
+    todo: 'The code that sends the number may use a placeholder, such as −1, for “no value”. Leave such numbers out.',
   },
   cumulative_histogram: {
     means: 'A histogram of OpenTelemetry that is cumulative. The server stores only the changes since the last report.',

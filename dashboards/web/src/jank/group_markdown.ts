@@ -10,7 +10,7 @@ import type { Filters } from '../navigation/filters';
 import { changeOf } from '../versions/change';
 import { ENOUGH } from '../versions/enough';
 import type { Group, Groups, Names } from './groups';
-import type { Where } from './questions';
+import type { Where } from './queries';
 import { perHour, type HoursOfUse } from './rates';
 
 export interface GroupFacts {

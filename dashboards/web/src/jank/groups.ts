@@ -3,7 +3,7 @@
 import { api, ask } from '../api/client';
 import { queryTable, type TableAnswer, type TableRow } from '../api/query';
 import type { Filters } from '../navigation/filters';
-import type { Where } from './questions';
+import type { Where } from './queries';
 
 export interface Group {
   id: string;

@@ -1,6 +1,6 @@
 // The filters that only janks have, as parameters of the URL. Pure.
 
-import type { Where } from './questions';
+import type { Where } from './queries';
 
 export const OWN = ['kind', 'category', 'owner', 'causes', 'status'];
 

@@ -1,6 +1,6 @@
 // Stacks as text for a bug report. Pure.
 
-import type { JankEvent, StackFrame } from './questions';
+import type { JankEvent, StackFrame } from './queries';
 
 /** `at com.shop.Cart.total (Cart.kt:41)`, the innermost first. */
 export function stackText(frames: StackFrame[]): string {

@@ -1,7 +1,7 @@
 // The events that a timeline leaves out, in words. Pure.
 
 import { grouped, listed } from '../format/units';
-import type { SessionTimeline } from './ask';
+import type { SessionTimeline } from './queries';
 
 const WORDS: [keyof SessionTimeline['left_out'], string, string][] = [
   ['janks', 'jank', 'janks'],

@@ -4,7 +4,7 @@ import { metricLabel, metricUnit, splitName } from '../format/measures';
 import { format } from '../format/units';
 import { kindName } from '../spans/kinds';
 import { micros } from '../traces/waterfall_layout';
-import type { SessionTimeline } from './ask';
+import type { SessionTimeline } from './queries';
 import { visits } from './visits';
 
 export type Kind =

@@ -1,6 +1,6 @@
 // Visits of pages. Devices send no such event, so visits are derived from frames and page loads. Pure.
 
-import type { SessionTimeline } from './ask';
+import type { SessionTimeline } from './queries';
 import { micros } from '../traces/waterfall_layout';
 
 export interface Visit {

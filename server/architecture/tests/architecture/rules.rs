@@ -164,11 +164,33 @@ fn only_http_and_clients_of_servers_know_status_codes() {
 fn only_the_store_knows_sql() {
     let mut found = mentions_outside(
         "server/src/store",
-        &["SELECT ", "INSERT INTO", "clickhouse::"],
+        &["SELECT ", "INSERT INTO", "ALTER TABLE", "clickhouse::"],
     );
     // `unjank sql` shows statements in its help.
     found.retain(|path| !path.ends_with("cli/sql.rs"));
     assert!(found.is_empty(), "{found:?}");
+}
+
+/// By default, ClickHouse returns only when the rows of a mutation are rewritten, so each statement says whether it waits.
+#[test]
+fn deletions_are_started_in_one_place() {
+    let is_one = |line: &&str| {
+        let is_comment = line.trim_start().starts_with("//");
+        let mut words = line.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        !is_comment && words.any(|word| ["DELETE", "UPDATE", "MATERIALIZE"].contains(&word))
+    };
+    let mut found = Vec::new();
+    for (path, text) in sources("server/src/store", &["rs"]) {
+        let name = path.file_name().unwrap().to_string_lossy();
+        let lines = text.lines().filter(is_one);
+        found.extend(lines.map(|line| (name.clone().into_owned(), line.contains("s_sync = "))));
+    }
+    // Methods of HTTP.
+    found.retain(|(name, _)| name != "requests.rs");
+    found.sort();
+    // `start_deletion`, and the lightweight DELETE of a rebuild, which waits.
+    let expected = ["mutations.rs", "scratch.rs"].map(|name| (name.to_owned(), true));
+    assert_eq!(found, expected, "use `start_deletion`");
 }
 
 #[test]

@@ -171,7 +171,7 @@ impl Evaluator {
         for incident in &mut done.opened {
             tracing::info!(
                 rule = rule.name,
-                summary = incident.summary,
+                incident = %incident.id,
                 "an incident was opened"
             );
             let of = |verdict: &&Verdict| verdict.group_key() == incident.group_key;

@@ -7,6 +7,7 @@ use anyhow::{Context, bail, ensure};
 use reqwest::Url;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
+use unjank_protocol::whole_number;
 
 use crate::cli::api_client::Server;
 use crate::http;
@@ -158,11 +159,23 @@ impl ApiTool {
             .iter()
             .filter(|(name, _)| !in_path.contains(name.as_str()))
         {
-            for (name, value) in pairs(name, value)? {
+            let whole = self.whole_number(name, value);
+            for (name, value) in pairs(name, whole.as_ref().unwrap_or(value))? {
                 url.query_pairs_mut().append_pair(&name, &value);
             }
         }
         Ok(url)
+    }
+
+    /// The value of a parameter that is an integer, without its fraction: JSON Schema defines 5.0 as an integer, and the query string has
+    /// digits only.
+    fn whole_number(&self, name: &str, value: &Value) -> Option<Value> {
+        let schema = self.parameters.get(name)?;
+        let Value::Number(number) = value else {
+            return None;
+        };
+        let whole = (schema["type"] == "integer").then(|| whole_number(&number.to_string()))?;
+        whole.map(Value::from)
     }
 
     fn check(&self, arguments: &JsonObject) -> anyhow::Result<()> {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use unjank_symbols::{Format, Found, begins_as_symbols};
+use unjank_symbols::{Format, Found, Unusable, begins_as_symbols, compressed_with};
 use walkdir::{DirEntry, WalkDir};
 
-use crate::symbols::{Parser, ParserError};
+use crate::symbols::{Parser, ParserError, ParserLimits};
 
 /// The maximum number of files to examine.
 const MOST_FILES: usize = 1_000_000;
@@ -46,6 +46,14 @@ pub(super) struct Useless {
 pub(super) struct LocalFiles {
     pub(super) files: Vec<SymbolFile>,
     pub(super) useless: Vec<Useless>,
+}
+
+/// What the name and the first bytes of a file in a folder indicate.
+enum Likely {
+    Symbols,
+    /// A symbol file that is compressed with this, and not in the folder without.
+    Compressed(&'static str),
+    Other,
 }
 
 impl SymbolFile {
@@ -106,7 +114,8 @@ impl SymbolFile {
 
 pub(super) fn parser() -> anyhow::Result<Parser> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
-    Ok(Parser::new(program, PARSER_MEMORY_BYTES, PARSER_TIME))
+    let most = (PARSER_MEMORY_BYTES, PARSER_TIME);
+    Ok(Parser::new(program, most, ParserLimits::Command))
 }
 
 /// Looks for symbol files in these files and folders. Does not follow symbolic links inside folders.
@@ -142,8 +151,18 @@ pub(super) async fn find(paths: &[PathBuf]) -> anyhow::Result<LocalFiles> {
             if seen > MOST_FILES {
                 bail!("more than {MOST_FILES} files: name the folder of the build more precisely");
             }
-            if is_named || may_have_symbols(path)? {
-                look(&parser, path, is_named, &mut found).await?;
+            let likely = match is_named {
+                true => Likely::Symbols,
+                false => likely(path)?,
+            };
+            match likely {
+                Likely::Symbols => look(&parser, path, is_named, &mut found).await?,
+                Likely::Compressed(form) => found.useless.push(Useless {
+                    path: path.to_owned(),
+                    reason: Unusable::Compressed(form).to_string(),
+                    is_fault: false,
+                }),
+                Likely::Other => {}
             }
         }
     }
@@ -213,18 +232,17 @@ fn drop_lesser(local: &mut LocalFiles) {
     }
 }
 
-/// Whether the first bytes or the name indicate a symbol file.
-fn may_have_symbols(path: &Path) -> anyhow::Result<bool> {
+fn likely(path: &Path) -> anyhow::Result<Likely> {
     let extension = path.extension().and_then(|end| end.to_str());
     let name = path.file_name().and_then(|name| name.to_str());
     if matches!(extension, Some("map")) || name == Some("mapping.txt") {
-        return Ok(true);
+        return Ok(Likely::Symbols);
     }
     let mut start = Vec::new();
     let file = match File::open(path) {
         Ok(file) => file,
         // Build folders may contain files of other users.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(false),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(Likely::Other),
         Err(error) => {
             return Err(error).with_context(|| format!("cannot read {}", path.display()));
         }
@@ -232,5 +250,53 @@ fn may_have_symbols(path: &Path) -> anyhow::Result<bool> {
     file.take(64)
         .read_to_end(&mut start)
         .with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(begins_as_symbols(&start))
+    if begins_as_symbols(&start) {
+        return Ok(Likely::Symbols);
+    }
+    let form = compressed_with(&start).filter(|_| is_compressed_symbol_file(path));
+    Ok(form.map_or(Likely::Other, Likely::Compressed))
+}
+
+/// Whether the name without its end, such as `.xz`, is that of a symbol file, and the folder does not have that file.
+fn is_compressed_symbol_file(path: &Path) -> bool {
+    /// The plugin of Gradle for Android packs symbol files of native code into an archive of this name.
+    const ARCHIVE: &str = "native-debug-symbols";
+    const ENDS: [&str; 8] = ["dSYM", "dbg", "debug", "map", "pdb", "so", "sym", "wasm"];
+    let unpacked = path.with_extension("");
+    let end = unpacked.extension().and_then(|end| end.to_str());
+    let name = unpacked.file_name().and_then(|name| name.to_str());
+    let is_known =
+        end.is_some_and(|end| ENDS.contains(&end)) || matches!(name, Some("mapping.txt" | ARCHIVE));
+    is_known && !unpacked.exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compressed_symbol_files_in_a_folder_are_named_if_they_are_not_there_unpacked() {
+        let folder = tempfile::tempdir().unwrap();
+        let (zip, xz) = (&b"PK\x03\x04\x14\0"[..], &b"\xfd7zXZ\0\0\x04"[..]);
+        let gzip = &b"\x1f\x8b\x08\0"[..];
+        for (name, content, expected) in [
+            ("native-debug-symbols.zip", zip, "ZIP"),
+            ("libpay.so.xz", xz, "xz"),
+            ("mapping.txt.gz", gzip, "gzip"),
+            ("app.js.map", &b"{}"[..], "symbols"),
+            ("app.js.map.gz", gzip, "other"),
+            ("app.js.gz", gzip, "other"),
+            ("shop.zip", zip, "other"),
+            ("libcut.so.xz", &b"text"[..], "other"),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            let found = match likely(&path).unwrap() {
+                Likely::Compressed(form) => form,
+                Likely::Symbols => "symbols",
+                Likely::Other => "other",
+            };
+            assert_eq!(found, expected, "{name}");
+        }
+    }
 }

@@ -19,11 +19,19 @@ pub(crate) enum Unread {
     TooLarge,
 }
 
-/// Reads a value that takes at most `memory` bytes.
+/// The name of the values that belong to the app. Its clients may distinguish 2.0 from 2.
+const TOGGLES: &str = "toggles";
+
+/// Reads a value that takes at most `memory` bytes. A whole number is read as an integer, however it is written: JSON Schema defines 600.0
+/// as an integer, and serde does not.
 pub(crate) fn read(json: &[u8], memory: usize) -> Result<Value, Unread> {
     let mut left = Some(memory);
     let mut reader = serde_json::Deserializer::from_slice(json);
-    let value = Weighed(&mut left).deserialize(&mut reader);
+    let weighed = Weighed {
+        left: &mut left,
+        floats_stay: false,
+    };
+    let value = weighed.deserialize(&mut reader);
     let value = value.and_then(|value| reader.end().map(|()| value));
     value.map_err(|error| match left {
         Some(_) => Unread::NotJson(error),
@@ -31,13 +39,37 @@ pub(crate) fn read(json: &[u8], memory: usize) -> Result<Value, Unread> {
     })
 }
 
-/// Reads one value and subtracts its memory from the rest. `None` if the memory is used up.
-struct Weighed<'l>(&'l mut Option<usize>);
+/// The integer that is written with a fraction or an exponent: 600.0, 5e3. Larger numbers are not exact.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the number is whole and in range"
+)]
+fn whole(number: f64) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let is_whole = number.fract() == 0.0 && number.abs() < EXACT;
+    is_whole.then_some(number as i64)
+}
+
+/// Reads one value and subtracts its memory from the rest.
+struct Weighed<'l> {
+    /// `None` if the memory is used up.
+    left: &'l mut Option<usize>,
+    /// Whether whole numbers stay as they are written.
+    floats_stay: bool,
+}
 
 impl Weighed<'_> {
+    /// Reads a value inside this one.
+    fn inner(&mut self, floats_stay: bool) -> Weighed<'_> {
+        Weighed {
+            left: self.left,
+            floats_stay,
+        }
+    }
+
     fn take<E: Error>(&mut self, bytes: usize) -> Result<(), E> {
-        *self.0 = self.0.and_then(|left| left.checked_sub(bytes));
-        match self.0 {
+        *self.left = self.left.and_then(|left| left.checked_sub(bytes));
+        match self.left {
             Some(_) => Ok(()),
             None => Err(E::custom("too large")),
         }
@@ -77,7 +109,10 @@ impl<'de> Visitor<'de> for Weighed<'_> {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
+        Ok(match whole(value) {
+            Some(integer) if !self.floats_stay => integer.into(),
+            _ => value.into(),
+        })
     }
 
     fn visit_str<E: Error>(mut self, text: &str) -> Result<Value, E> {
@@ -85,9 +120,9 @@ impl<'de> Visitor<'de> for Weighed<'_> {
         Ok(text.into())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(value) = list.next_element_seed(Weighed(self.0))? {
+        while let Some(value) = list.next_element_seed(self.inner(self.floats_stay))? {
             values.push(value);
         }
         Ok(Value::Array(values))
@@ -98,7 +133,8 @@ impl<'de> Visitor<'de> for Weighed<'_> {
         while let Some(name) = map.next_key::<String>()? {
             let own = if members.is_empty() { OBJECT } else { MEMBER };
             self.take(own + name.len())?;
-            members.insert(name, map.next_value_seed(Weighed(self.0))?);
+            let floats_stay = self.floats_stay || name == TOGGLES;
+            members.insert(name, map.next_value_seed(self.inner(floats_stay))?);
         }
         Ok(Value::Object(members))
     }
@@ -116,6 +152,23 @@ mod tests {
         for wrong in ["", "{", "[1,]", "{} {}"] {
             let unread = read(wrong.as_bytes(), 1 << 20);
             assert!(matches!(unread, Err(Unread::NotJson(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_integers_except_in_toggles() {
+        for (sent, expected) in [
+            ("[600.0, 5e3, -2.0, -0]", "[600, 5000, -2, 0]"),
+            (r#"["600.0", 0.5, 5e-3]"#, r#"["600.0", 0.5, 5e-3]"#),
+            ("[9007199254740992.0, 1e300]", "[9007199254740992.0, 1e300]"),
+            (
+                r#"{"a": 1.0, "toggles": {"price": 2.0, "list": [{"b": 3.0}]}, "c": 4.0}"#,
+                r#"{"a": 1, "toggles": {"price": 2.0, "list": [{"b": 3.0}]}, "c": 4}"#,
+            ),
+        ] {
+            let value = read(sent.as_bytes(), 1 << 20).unwrap();
+            let expected: Value = serde_json::from_str(expected).unwrap();
+            assert_eq!(value, expected, "{sent}");
         }
     }
 

@@ -13,6 +13,7 @@ use super::client_address::ClientAddress;
 use super::json_value::{self, Unread};
 use super::problem::Problem;
 use crate::app::App;
+use crate::ingest::Body;
 
 /// The largest body of a request without an identity, such as a login.
 pub(crate) const CREDENTIALS: usize = 8 << 10;
@@ -35,6 +36,13 @@ pub(crate) struct Object<T, const MOST: usize = SMALL>(
     #[expect(dead_code, reason = "the memory is released when the handler ends")] pub(crate) Memory,
 );
 
+/// A body with passwords, keys or patterns, read like [`Object`]. Bad characters are refused and not replaced: a replaced character would change
+/// the secret, or what the pattern matches.
+pub(crate) struct Exact<T, const MOST: usize = SMALL>(
+    pub(crate) T,
+    #[expect(dead_code, reason = "the memory is released when the handler ends")] pub(crate) Memory,
+);
+
 /// A body with any JSON.
 pub(crate) struct AnyJson<const MOST: usize = SMALL>(
     pub(crate) Value,
@@ -48,14 +56,19 @@ where
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        let (body, held) = read(request, app, MOST, |value| {
-            if !value.is_object() {
-                return Err(Problem::unfit_body("the body is not a JSON object"));
-            }
-            serde_path_to_error::deserialize(value)
-                .map_err(|error| Problem::unfit_body(error.to_string()))
-        })
-        .await?;
+        let (body, held) = read(request, app, MOST, Characters::Repaired, members).await?;
+        Ok(Self(body, held))
+    }
+}
+
+impl<T, const MOST: usize> FromRequest<Arc<App>> for Exact<T, MOST>
+where
+    T: DeserializeOwned + Send + 'static,
+{
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
+        let (body, held) = read(request, app, MOST, Characters::AsSent, members).await?;
         Ok(Self(body, held))
     }
 }
@@ -64,15 +77,30 @@ impl<const MOST: usize> FromRequest<Arc<App>> for AnyJson<MOST> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        let (body, held) = read(request, app, MOST, Ok).await?;
+        let (body, held) = read(request, app, MOST, Characters::Repaired, Ok).await?;
         Ok(Self(body, held))
     }
+}
+
+fn members<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
+    if !value.is_object() {
+        return Err(Problem::unfit_body("the body is not a JSON object"));
+    }
+    serde_path_to_error::deserialize(value).map_err(|error| Problem::unfit_body(error.to_string()))
+}
+
+/// What happens to half characters, bytes that are not UTF-8 and a byte order mark.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Characters {
+    Repaired,
+    AsSent,
 }
 
 async fn read<T: Send + 'static>(
     request: Request,
     app: &Arc<App>,
     most: usize,
+    characters: Characters,
     typed: impl FnOnce(Value) -> Result<T, Problem> + Send + 'static,
 ) -> Result<(T, Memory), Problem> {
     let (mut parts, body) = request.into_parts();
@@ -86,10 +114,12 @@ async fn read<T: Send + 'static>(
     }
     let is_small = json.len() <= SMALL;
     let work = move || {
-        let value = json_value::read(&json, memory).map_err(|unread| match unread {
-            Unread::NotJson(error) => Problem::unfit_json(&error),
-            Unread::TooLarge => Problem::expands_too_far(memory),
-        })?;
+        let value = match json_value::read(&json, memory) {
+            Err(Unread::NotJson(error)) if characters == Characters::Repaired => {
+                repaired(&json, memory, &error, &mut held)?
+            }
+            read => read.map_err(|unread| unfit(&unread, memory))?,
+        };
         Ok((typed(value)?, held))
     };
     if is_small {
@@ -97,6 +127,29 @@ async fn read<T: Send + 'static>(
     }
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Problem::overloaded())?
+}
+
+/// Reads a body that is not JSON as it is, but may be without its bad characters: a name from a device may be cut within a character.
+fn repaired(
+    json: &[u8],
+    memory: usize,
+    error: &serde_json::Error,
+    held: &mut Memory,
+) -> Result<Value, Problem> {
+    // The repaired text has at most three times as many bytes.
+    if !held.try_grow_to(4 * json.len() + memory) {
+        return Err(Problem::overloaded());
+    }
+    let text = Body::new(json).with_whole_characters();
+    let text = text.ok_or_else(|| Problem::unfit_json(error))?;
+    json_value::read(text.as_bytes(), memory).map_err(|unread| unfit(&unread, memory))
+}
+
+fn unfit(unread: &Unread, memory: usize) -> Problem {
+    match unread {
+        Unread::NotJson(error) => Problem::unfit_json(error),
+        Unread::TooLarge => Problem::expands_too_far(memory),
+    }
 }
 
 /// Rejects a list in place of an object within a body: `#[serde(deserialize_with = "no_list")]`.

@@ -64,7 +64,7 @@ fn complete_one(schema: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use unjank_protocol::FrameWindow;
+    use unjank_protocol::{FrameWindow, Limits};
 
     use super::*;
     use crate::http::document;
@@ -90,7 +90,9 @@ mod tests {
                 continue;
             };
             assert_eq!(short[name], *default, "{name}");
-            if let Some(most) = property["maximum"].as_u64() {
+            // Numbers of 64 bits are read before they are checked.
+            let most = property["maximum"].as_u64();
+            if let Some(most) = most.filter(|most| *most < Limits::LARGEST_NUMBER) {
                 ranges += 1;
                 assert!(read(name, &json!(most)).is_some(), "{name}");
                 assert!(read(name, &json!(most + 1)).is_none(), "{name}");
@@ -113,5 +115,43 @@ mod tests {
             assert_eq!(range("Metric", name), [Some(-1e240), Some(1e240)]);
         }
         assert_eq!(range("Metric", "count")[0], Some(1.0));
+        for schema in [
+            "Span",
+            "FrameWindow",
+            "Jank",
+            "PageLoad",
+            "Metric",
+            "AppStart",
+            "Recomposition",
+        ] {
+            let rates = [Some(Limits::SMALLEST_RATE), Some(1.0)];
+            assert_eq!(range(schema, "sample_rate"), rates, "{schema}");
+        }
+    }
+
+    #[test]
+    fn every_number_of_64_bits_of_an_event_has_a_documented_maximum() {
+        let document = document();
+        let mut numbers = 0;
+        for schema in [
+            "Span",
+            "FrameWindow",
+            "Jank",
+            "Traffic",
+            "PageLoad",
+            "Metric",
+            "Recomposition",
+            "SdkHealth",
+            "Dropped",
+        ] {
+            let properties = &document["components"]["schemas"][schema]["properties"];
+            let properties = properties.as_object().unwrap().iter();
+            for (name, property) in properties.filter(|(_, one)| one["format"] == "u-int64") {
+                numbers += 1;
+                let most = property["maximum"].as_u64();
+                assert_eq!(most, Some(Limits::LARGEST_NUMBER), "{schema}: {name}");
+            }
+        }
+        assert_eq!(numbers, 15);
     }
 }

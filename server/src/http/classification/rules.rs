@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use crate::access::rule_sets::{self, Draft, SaveError, Saved};
 use crate::app::App;
 use crate::history::{DryRun, Progress, Tried};
-use crate::http::api::object::{DOCUMENT, Object};
+use crate::http::api::object::{DOCUMENT, Exact, Object};
 use crate::http::api::openapi::{
     Conflict, FaultyRules, Invalid, JsonBody, Missing, Overloaded, QueryString, Refused, RuleDryRun,
 };
@@ -111,7 +111,7 @@ pub(crate) struct NewRevision {
 pub(super) async fn save(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    Object(new, ..): Object<NewRevision, DOCUMENT>,
+    Exact(new, ..): Exact<NewRevision, DOCUMENT>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
     let draft = Draft {
         rules: new.rules,
@@ -174,7 +174,7 @@ pub(crate) struct Verdict {
 )]
 pub(super) async fn check(
     Viewer(member): Viewer,
-    Object(Candidate { rules }, ..): Object<Candidate, DOCUMENT>,
+    Exact(Candidate { rules }, ..): Exact<Candidate, DOCUMENT>,
 ) -> Result<Json<Verdict>, Problem> {
     let (faults, warnings) = match rule_sets::check(&rules, &member.actor).await {
         Ok(warnings) => (Vec::new(), warnings),
@@ -268,7 +268,7 @@ fn a_week() -> u16 {
 pub(super) async fn dry_run(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Object(Trial { rules, days }, ..): Object<Trial, DOCUMENT>,
+    Exact(Trial { rules, days }, ..): Exact<Trial, DOCUMENT>,
 ) -> Result<Json<Tried>, Problem> {
     if !(1..=LONGEST_LOOK_BACK_DAYS).contains(&days) {
         return Err(Problem::days_out_of_range(LONGEST_LOOK_BACK_DAYS));

@@ -7,11 +7,13 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use unjank_foundation::clock::UnixTime;
+use unjank_remote_config::{Attributes, canonical_id};
 
 use crate::access::{Caller, DeviceKeys};
 use crate::app::App;
 use crate::http::api::openapi::Refuses;
 use crate::http::api::problem::Problem;
+use crate::ingest;
 
 /// The header for the ingest key if a client cannot send `Authorization`.
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -41,6 +43,28 @@ impl FromRequestParts<Arc<App>> for Device {
         }
         Ok(Self(app.access.device(credential, now)?))
     }
+}
+
+/// Returns the attributes of a request for the configuration, if the key is for their app and the token for their install. A device token
+/// sets the install if the request names none.
+pub(super) fn own_attributes(
+    mut attributes: Attributes,
+    device: &ingest::Device,
+) -> Result<Attributes, Problem> {
+    if let Some(app_id) = attributes.app_id.as_deref()
+        && !device.allows(app_id)
+    {
+        let app_id = app_id.chars().take(128).collect();
+        return Err(ingest::Refusal::WrongApp(app_id).into());
+    }
+    let named = attributes.install_id.as_deref().filter(|id| !id.is_empty());
+    let named = named.map(canonical_id);
+    let own = device.install_id.map(|id| id.to_string());
+    if own.is_some() && named.is_some() && named != own {
+        return Err(ingest::Refusal::WrongInstall.into());
+    }
+    attributes.install_id = own.or(named);
+    Ok(attributes)
 }
 
 /// Returns the key or token of a refused request, even if the scheme `Bearer` is missing. The text after another scheme may be

@@ -14,13 +14,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use unjank_foundation::shares::Memory;
 use unjank_protocol::whole_number;
-use unjank_remote_config::{Attributes, Reason, Resolved, canonical_id, etag};
+use unjank_remote_config::{Attributes, Reason, Resolved, etag};
 use utoipa::openapi::schema::SchemaType;
 use utoipa::openapi::{RefOr, Schema, Type};
 use utoipa::{Number, ToSchema};
-use uuid::Uuid;
 
-use super::device::Device;
+use super::device::{Device, own_attributes};
 use super::remote_config::is_known;
 use crate::access::Caller;
 use crate::app::App;
@@ -369,16 +368,10 @@ async fn resolve(
     let patience = app.body_timeout;
     let received = receive(headers, body, Content::Json, BODY, patience, &mut memory).await;
     let (bytes, encoding) = received?;
-    let Context(mut attributes) = Upload::new(bytes, encoding, memory)
+    let Context(attributes) = Upload::new(bytes, encoding, memory)
         .inflate(BODY, Context::read)
         .map_err(Problem::from)??;
-    if let Some(app_id) = attributes.app_id.as_deref()
-        && !device.allows(app_id)
-    {
-        let app_id = app_id.chars().take(128).collect();
-        return Err(Problem::from(ingest::Refusal::WrongApp(app_id)).into());
-    }
-    attributes.install_id = install_id(attributes.install_id.as_deref(), device)?;
+    let attributes = own_attributes(attributes, device)?;
     let project = app.access.project(&device.project);
     let project = project.ok_or_else(Problem::unknown_key)?;
     let now = app.clock.now();
@@ -387,16 +380,4 @@ async fn resolve(
         return Err(Failure::new(ErrorCode::TargetingKeyMissing, detail).into());
     }
     Ok(project.configuration.resolve(&attributes.device(), now))
-}
-
-/// Returns the install of a request. A device token is for one install, and names it if the context does not.
-fn install_id(key: Option<&str>, device: &ingest::Device) -> Result<Option<String>, Problem> {
-    let named = key.filter(|key| !key.is_empty());
-    let Some(own) = device.install_id else {
-        return Ok(named.map(canonical_id));
-    };
-    if named.is_some_and(|key| Uuid::parse_str(key).ok() != Some(own)) {
-        return Err(ingest::Refusal::WrongInstall.into());
-    }
-    Ok(Some(own.to_string()))
 }

@@ -12,7 +12,7 @@ use unjank_foundation::clock::UnixTime;
 use unjank_protocol::config::Document;
 use unjank_remote_config::{Attributes, Resolved};
 
-use super::device::Device;
+use super::device::{Device, own_attributes};
 use crate::access::Caller;
 use crate::app::App;
 use crate::http::api::openapi::{IfNoneMatch, NotModified, OwnApp, QueryString, Refused};
@@ -39,15 +39,7 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let Query(attributes) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
-    let attributes = attributes.canonical();
-    if let Some(app_id) = attributes
-        .app_id
-        .as_deref()
-        .filter(|app_id| !device.allows(app_id))
-    {
-        let app_id = app_id.chars().take(128).collect();
-        return Err(crate::ingest::Refusal::WrongApp(app_id).into());
-    }
+    let attributes = own_attributes(attributes, &device)?;
     let now = app.clock.now();
     let project = app.access.project(&device.project);
     let project = project.ok_or_else(Problem::unknown_key)?;

@@ -1,4 +1,4 @@
-//! `/api/v1/me/…`: the caller's own password and sessions.
+//! `/api/v1/me…`: the caller's rights, password and sessions.
 
 use std::sync::Arc;
 
@@ -17,12 +17,67 @@ use super::session::{attempt, logged_in};
 use crate::app::App;
 use crate::http::api::client_address::ClientAddress;
 use crate::http::api::cookies::with_cookies;
-use crate::http::api::object::{CREDENTIALS, Object};
+use crate::http::api::object::{CREDENTIALS, Exact};
 use crate::http::api::openapi::{
-    JsonBody, LogIn, Missing, Refused, SessionCookies, WrongLogin, WrongPassword,
+    JsonBody, LogIn, Missing, Refused, SessionCookies, WrongLogin, WrongPassword, role,
 };
 use crate::http::api::problem::Problem;
 use crate::http::api::roles::Person;
+
+/// The logged-in person and their rights.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Me {
+    id: Uuid,
+    email: String,
+    name: String,
+    /// Whether the person is an admin of the whole installation.
+    is_admin: bool,
+    /// False for people who only log in with an identity provider.
+    has_password: bool,
+    /// The name of the identity provider, if the person logs in with it.
+    identity_provider: Option<String>,
+    roles: Vec<RoleIn>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct RoleIn {
+    project: String,
+    #[schema(schema_with = role)]
+    role: &'static str,
+}
+
+/// Returns the logged-in person and their rights.
+#[utoipa::path(
+    get, path = "/api/v1/me", tag = "session",
+    responses((status = 200, body = Me), Refused<(Person,)>),
+)]
+pub(super) async fn me(
+    State(app): State<Arc<App>>,
+    Person { user, .. }: Person,
+) -> Result<Json<Me>, Problem> {
+    let roles = app.control.roles_of(user.id).await?;
+    let identity_provider = match &app.openid_connect {
+        Some(provider) => {
+            let issuers = app.control.issuers_of(user.id).await?;
+            let is_linked = issuers.iter().any(|issuer| issuer == provider.issuer());
+            is_linked.then(|| provider.name().to_owned())
+        }
+        None => None,
+    };
+    let roles = roles.into_iter().map(|membership| RoleIn {
+        role: membership.role.as_str(),
+        project: membership.project,
+    });
+    Ok(Json(Me {
+        roles: roles.collect(),
+        has_password: user.password_hash.is_some(),
+        identity_provider,
+        id: user.id,
+        email: user.email,
+        name: user.name,
+        is_admin: user.is_admin,
+    }))
+}
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,7 +99,7 @@ pub(super) async fn change_password(
     Person { user, .. }: Person,
     ClientAddress(address): ClientAddress,
     headers: HeaderMap,
-    Object(change, ..): Object<PasswordChange, CREDENTIALS>,
+    Exact(change, ..): Exact<PasswordChange, CREDENTIALS>,
 ) -> Result<Response, Problem> {
     let attempt = attempt(&app, address, &headers);
     let passwords = (change.password, change.new_password);

@@ -17,9 +17,9 @@ use crate::access::{Attempt, SESSION_TOKEN_LIFE};
 use crate::app::App;
 use crate::http::api::client_address::ClientAddress;
 use crate::http::api::cookies::{DEVICE, REFRESH, add_session, cookie, with_cookies};
-use crate::http::api::object::{CREDENTIALS, Object};
+use crate::http::api::object::{CREDENTIALS, Exact};
 use crate::http::api::openapi::{
-    Ended, JsonBody, LogIn, Missing, Refused, SessionCookies, WrongInvitation, WrongLogin, role,
+    Ended, JsonBody, LogIn, Missing, Refused, SessionCookies, WrongInvitation, WrongLogin,
 };
 use crate::http::api::problem::Problem;
 use crate::http::api::roles::Person;
@@ -41,7 +41,7 @@ pub(super) async fn log_in(
     State(app): State<Arc<App>>,
     ClientAddress(address): ClientAddress,
     headers: HeaderMap,
-    Object(Passwords { email, password }, ..): Object<Passwords, CREDENTIALS>,
+    Exact(Passwords { email, password }, ..): Exact<Passwords, CREDENTIALS>,
 ) -> Result<Response, Problem> {
     let attempt = attempt(&app, address, &headers);
     let login = app
@@ -69,7 +69,7 @@ pub(super) async fn accept_invitation(
     State(app): State<Arc<App>>,
     ClientAddress(address): ClientAddress,
     headers: HeaderMap,
-    Object(Acceptance { token, password }, ..): Object<Acceptance, CREDENTIALS>,
+    Exact(Acceptance { token, password }, ..): Exact<Acceptance, CREDENTIALS>,
 ) -> Result<Response, Problem> {
     let attempt = attempt(&app, address, &headers);
     let login = app
@@ -114,61 +114,6 @@ pub(super) async fn log_out(
         "",
         0,
     ))
-}
-
-/// The logged-in person and their rights.
-#[derive(Serialize, ToSchema)]
-pub(super) struct Me {
-    id: Uuid,
-    email: String,
-    name: String,
-    /// Whether the person is an admin of the whole installation.
-    is_admin: bool,
-    /// False for people who only log in with an identity provider.
-    has_password: bool,
-    /// The name of the identity provider, if the person logs in with it.
-    identity_provider: Option<String>,
-    roles: Vec<RoleIn>,
-}
-
-#[derive(Serialize, ToSchema)]
-struct RoleIn {
-    project: String,
-    #[schema(schema_with = role)]
-    role: &'static str,
-}
-
-/// Returns the logged-in person and their rights.
-#[utoipa::path(
-    get, path = "/api/v1/me", tag = "session",
-    responses((status = 200, body = Me), Refused<(Person,)>),
-)]
-pub(super) async fn me(
-    State(app): State<Arc<App>>,
-    Person { user, .. }: Person,
-) -> Result<Json<Me>, Problem> {
-    let roles = app.control.roles_of(user.id).await?;
-    let identity_provider = match &app.openid_connect {
-        Some(provider) => {
-            let issuers = app.control.issuers_of(user.id).await?;
-            let is_linked = issuers.iter().any(|issuer| issuer == provider.issuer());
-            is_linked.then(|| provider.name().to_owned())
-        }
-        None => None,
-    };
-    let roles = roles.into_iter().map(|membership| RoleIn {
-        role: membership.role.as_str(),
-        project: membership.project,
-    });
-    Ok(Json(Me {
-        roles: roles.collect(),
-        has_password: user.password_hash.is_some(),
-        identity_provider,
-        id: user.id,
-        email: user.email,
-        name: user.name,
-        is_admin: user.is_admin,
-    }))
 }
 
 #[derive(Serialize, ToSchema)]

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::access::DeviceKeys;
 use crate::app::App;
-use crate::http::api::object::{KEY_SET, Object};
+use crate::http::api::object::{Exact, KEY_SET};
 use crate::http::api::openapi::{
     GrantsAccess, Invalid, JsonBody, Missing, Refused, Unfit, algorithm,
 };
@@ -85,13 +85,13 @@ pub(super) struct NewKey {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    Object(
+    Exact(
         NewKey {
             algorithm,
             material,
         },
         ..,
-    ): Object<NewKey, KEY_SET>,
+    ): Exact<NewKey, KEY_SET>,
 ) -> Result<(StatusCode, Json<DeviceKeyBody>), Problem> {
     let algorithm: DeviceKeyAlgorithm = algorithm.parse().map_err(|_| {
         Problem::unfit_key("`algorithm` must be `HS256`, `ES256`, `EdDSA` or `JWKS`")

@@ -22,7 +22,7 @@ use crate::http::api::roles::{Member, Viewer};
 use crate::http::api::turns::turn;
 use crate::http::triage::handling::{GroupPath, group_of};
 use crate::query::{
-    FlameNode, LatestBuild, NamedQuery, QueryError, Weighed, flame, folded, latest_builds,
+    FlameNode, JankStacks, LatestBuild, NamedQuery, QueryError, flame, folded, latest_builds,
     speedscope,
 };
 use crate::store::reads::{JankEvent, StackDetail};
@@ -120,10 +120,10 @@ pub(crate) struct Events {
     events: Vec<EventBody>,
 }
 
-async fn weighed(app: &App, member: &Member, ask: NamedQuery) -> Result<Weighed, Problem> {
+async fn weighed(app: &App, member: &Member, ask: NamedQuery) -> Result<JankStacks, Problem> {
     let ask = complete(app, member, ask).await?;
     let _turn = turn(app, &member.actor).await?;
-    Ok(Weighed::read(&app.clickhouse, &member.project, ask, app.clock.now()).await?)
+    Ok(JankStacks::read(&app.clickhouse, &member.project, ask, app.clock.now()).await?)
 }
 
 /// Lists the distinct stacks of janks, sorted by lost time.

@@ -1,6 +1,6 @@
 //! `/api/v1/projects/{project}/query/…`: tables, series and distributions of all stored data.
 
-mod ask;
+mod query_string;
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use unjank_protocol::Timestamp;
 use utoipa::ToSchema;
 
-pub(crate) use self::ask::{QueryParameters, QueryString, time};
+pub(crate) use self::query_string::{QueryParameters, QueryString, time};
 use crate::app::App;
 use crate::http::api::openapi::{Refused, RunsQuery};
 use crate::http::api::problem::Problem;

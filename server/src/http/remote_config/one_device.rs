@@ -48,8 +48,11 @@ fn known_only<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Attributes, 
         let name: String = name.chars().take(128).collect();
         return Err(D::Error::custom(format!("unknown attribute `{name}`")));
     }
-    if given.get("build").is_some_and(Value::is_string) {
-        return Err(D::Error::custom("`build` is a number"));
+    // An empty text would be read as a missing build, which the last report fills in.
+    if given.get("build").is_some_and(|build| build == "") {
+        return Err(D::Error::custom(
+            "`build` is empty: leave out an unknown one",
+        ));
     }
     Attributes::deserialize(Value::Object(given)).map_err(D::Error::custom)
 }

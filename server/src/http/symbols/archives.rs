@@ -34,8 +34,6 @@ const ENTRY: &[u8] = b"PK\x01\x02";
 const MAX_INFLATED_BYTES: u64 = 1 << 30;
 /// The time limit for the sender.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How long a request waits for its turn.
-const TURN: Duration = Duration::from_secs(30);
 /// How often a request waits for the server to process its files, for some seconds each.
 const ROUNDS: usize = 20;
 
@@ -63,8 +61,7 @@ pub(crate) async fn add(
     parts: Multipart,
 ) -> Result<(StatusCode, Json<Vec<Value>>), Problem> {
     let project = uploader.may_upload_to(&app, &project).await?;
-    let turn = app.symbol_uploads.take(uploader.actor.holder(), TURN).await;
-    let turn = turn.ok_or_else(Problem::overloaded)?;
+    let turn = uploader.turn(&app).await?;
     let owner = uploader.owner();
     app.symbols.check_room(&owner).await?;
     let mut chunks = Vec::new();
@@ -92,7 +89,7 @@ pub(crate) async fn add(
         checksum: file.checksum,
         chunks: file.chunks,
     });
-    let difs = assemble(&app, requests.collect()).await?;
+    let difs = assemble(&app, &uploader, requests.collect()).await?;
     Ok((StatusCode::CREATED, Json(difs)))
 }
 
@@ -239,11 +236,16 @@ pub(super) fn id_in(name: &str) -> Option<SymbolId> {
 }
 
 /// Waits until all files are stored, because the tool does not poll.
-async fn assemble(app: &App, mut requests: Vec<AssemblyRequest>) -> Result<Vec<Value>, Problem> {
+async fn assemble(
+    app: &App,
+    uploader: &Uploader,
+    mut requests: Vec<AssemblyRequest>,
+) -> Result<Vec<Value>, Problem> {
     let mut difs = Vec::new();
     for _ in 0..ROUNDS {
         let mut working = Vec::new();
-        let states = app.symbols.assemble(requests.clone()).await?;
+        let turn = uploader.turn(app).await?;
+        let states = app.symbols.assemble(requests.clone(), turn).await?;
         for (request, state) in requests.into_iter().zip(states) {
             match state {
                 AssemblyState::Done(file) => {

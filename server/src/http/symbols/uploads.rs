@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
 use unjank_database::{Build, ControlError, SymbolFile};
+use unjank_foundation::shares::Share;
 use unjank_symbols::{Format, SymbolId};
 
 use super::archives::id_in;
@@ -70,8 +71,7 @@ pub(super) async fn chunks(
     uploader: Uploader,
     mut parts: Multipart,
 ) -> Result<(), Problem> {
-    let turn = app.symbol_uploads.take(uploader.actor.holder(), TURN).await;
-    let _turn = turn.ok_or_else(Problem::overloaded)?;
+    let _turn = uploader.turn(&app).await?;
     let owner = uploader.owner();
     let receive = async {
         app.symbols.check_room(&owner).await?;
@@ -288,7 +288,8 @@ pub(super) async fn assemble_files(
         )?);
         names.push(sha1);
     }
-    let states = app.symbols.assemble(requests).await?;
+    let turn = uploader.turn(&app).await?;
+    let states = app.symbols.assemble(requests, turn).await?;
     let answers = states.into_iter().map(Assembled::from);
     Ok(Json(names.into_iter().zip(answers).collect()))
 }
@@ -309,7 +310,8 @@ pub(super) async fn assemble_bundle(
     let name = "source maps".to_owned();
     let file = (wanted.checksum.as_str(), name, wanted.chunks, None);
     let request = request(&uploader, &project, file)?;
-    let states = app.symbols.assemble(vec![request]).await?;
+    let turn = uploader.turn(&app).await?;
+    let states = app.symbols.assemble(vec![request], turn).await?;
     let state = states.into_iter().next().unwrap_or(AssemblyState::Working);
     Ok(Json(state.into()))
 }
@@ -377,6 +379,12 @@ impl Uploader {
             return Err(Problem::erased_project(&project));
         }
         Ok(project)
+    }
+
+    /// Waits until few enough requests with symbol files are running, both of the token and in total.
+    pub(super) async fn turn(&self, app: &App) -> Result<Share, Problem> {
+        let turn = app.symbol_uploads.take(self.actor.holder(), TURN).await;
+        turn.ok_or_else(Problem::overloaded)
     }
 
     /// The owner of chunks: the token.

@@ -15,7 +15,7 @@ use crate::records::native::{Block, Frame};
 use crate::store::clickhouse::Failure;
 use crate::store::number::Number;
 use crate::store::old_fault::{OldFault, is_back};
-use crate::store::raw::{Day, Month, RawTable};
+use crate::store::raw_tables::{Day, Month, RawTable};
 use crate::store::roll_ups::fold::{Reach, RollUp, Step};
 
 /// Rows of one table and one list of columns that are sent as one block.

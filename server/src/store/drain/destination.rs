@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::records::native::Block;
 use crate::store::clickhouse::Failure;
 use crate::store::number::Number;
-use crate::store::raw::{Day, Month, RawTable};
+use crate::store::raw_tables::{Day, Month, RawTable};
 use crate::store::roll_ups::fold::{RollUp, Step};
 
 /// A batch that ClickHouse has.

@@ -14,7 +14,7 @@ use crate::store::clickhouse::{
 };
 use crate::store::number::Number;
 use crate::store::query_ids::{attempts_at, attempts_of, query_id};
-use crate::store::raw::{Day, Month, RawTable};
+use crate::store::raw_tables::{Day, Month, RawTable};
 use crate::store::roll_ups::fold::{RollUp, Step};
 use crate::store::roll_ups::marks::{MarkColumns, unknown_log};
 

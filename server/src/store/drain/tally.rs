@@ -16,7 +16,7 @@ use crate::records::record::{Count, Outcome, Record};
 use crate::store::clickhouse::Failure;
 use crate::store::number::Number;
 use crate::store::old_fault::{OldFault, is_back};
-use crate::store::raw::Month;
+use crate::store::raw_tables::Month;
 
 /// Counts of outcomes of a range, in a fixed order.
 #[derive(Default)]

@@ -80,6 +80,37 @@ pub(crate) struct Writer<D = ClickHouse> {
     not_before: Instant,
     /// The next small range waits until this time.
     flush_at: Instant,
+    /// The number of batches in the range that is being drained.
+    range_batches: u64,
+    totals: DrainTotals,
+}
+
+/// What a writer has drained since its start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DrainTotals {
+    /// Records of the log. Some have counts of rejected events and no batch.
+    pub(crate) records: u64,
+    /// Records with a batch.
+    pub(crate) batches: u64,
+    /// Batches that ClickHouse had, completely or in part, before their range was cut.
+    pub(crate) stored_before: u64,
+    /// Whether nothing is left to store or to roll up.
+    pub(crate) is_complete: bool,
+}
+
+/// The state of a run between its steps.
+struct Run {
+    pause: Duration,
+    folding: Option<Folding>,
+}
+
+impl Run {
+    fn new() -> Self {
+        Self {
+            pause: FIRST_PAUSE,
+            folding: None,
+        }
+    }
 }
 
 /// The next task of the writer.
@@ -149,6 +180,8 @@ impl<D: Destination> Writer<D> {
             quiet_at: Instant::now(),
             not_before: Instant::now(),
             flush_at: later(settings.flush_interval),
+            range_batches: 0,
+            totals: DrainTotals::default(),
             settings,
         })
     }
@@ -160,36 +193,58 @@ impl<D: Destination> Writer<D> {
 
     /// Drains the log until `shutdown`. Then drains the rest without waiting for more records, until `give_up`.
     pub(crate) async fn run(mut self, shutdown: CancellationToken, give_up: CancellationToken) {
-        let mut pause = FIRST_PAUSE;
-        let mut folding: Option<Folding> = None;
-        loop {
-            let is_folding = folding.is_some();
-            let next = tokio::select! {
-                biased;
-                () = give_up.cancelled() => return,
-                answer = next_of(&mut folding) => Next::Settle(answer),
-                next = self.next(&shutdown, is_folding) => next,
-            };
-            if matches!(next, Next::End) {
-                return;
-            }
-            let attempt = tokio::select! {
-                biased;
-                () = give_up.cancelled() => return,
-                done = self.attempt(next, &mut folding) => done,
-            };
-            let Err(failure) = attempt else {
-                pause = FIRST_PAUSE;
-                continue;
-            };
-            self.metrics.failures.inc();
-            tracing::warn!(%failure, retry_in_ms = pause.as_millis(), "cannot drain the ingest log; events are kept");
-            tokio::select! {
-                biased;
-                () = give_up.cancelled() => return,
-                () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+        let mut run = Run::new();
+        while self.step(&mut run, &shutdown, &give_up).await {}
+    }
+
+    /// Drains a log that gets no more records, and rolls up all its folds. Ends early at `give_up`.
+    pub(crate) async fn drain(mut self, give_up: CancellationToken) -> DrainTotals {
+        let (mut run, no_more) = (Run::new(), CancellationToken::new());
+        while self.step(&mut run, &no_more, &give_up).await {
+            // Before that, the writer may not know all folds.
+            if self.knows_folds {
+                no_more.cancel();
             }
         }
+        self.totals.is_complete = self.knows_folds && !give_up.is_cancelled();
+        self.totals
+    }
+
+    /// Does the next task. After a failure, waits for a while. Returns whether another task may follow.
+    async fn step(
+        &mut self,
+        run: &mut Run,
+        shutdown: &CancellationToken,
+        give_up: &CancellationToken,
+    ) -> bool {
+        let Run { pause, folding } = run;
+        let is_folding = folding.is_some();
+        let next = tokio::select! {
+            biased;
+            () = give_up.cancelled() => return false,
+            answer = next_of(folding) => Next::Settle(answer),
+            next = self.next(shutdown, is_folding) => next,
+        };
+        if matches!(next, Next::End) {
+            return false;
+        }
+        let attempt = tokio::select! {
+            biased;
+            () = give_up.cancelled() => return false,
+            done = self.attempt(next, folding) => done,
+        };
+        let Err(failure) = attempt else {
+            *pause = FIRST_PAUSE;
+            return true;
+        };
+        self.metrics.failures.inc();
+        tracing::warn!(%failure, retry_in_ms = pause.as_millis(), "cannot drain the ingest log; events are kept");
+        tokio::select! {
+            biased;
+            () = give_up.cancelled() => return false,
+            () = sleep(*pause) => *pause = (*pause * 2).min(LONGEST_PAUSE),
+        }
+        true
     }
 
     async fn attempt(&mut self, next: Next, folding: &mut Option<Folding>) -> Result<(), Failure> {
@@ -310,6 +365,9 @@ impl<D: Destination> Writer<D> {
         self.in_doubt = false;
         self.delivered.clear();
         self.log.drained(range.last, &records).await;
+        self.totals.records += records.iter().count() as u64;
+        self.totals.batches += self.range_batches;
+        self.totals.stored_before += (range.again.len() + range.duplicates.len()) as u64;
         let arrivals = records
             .iter()
             .filter_map(|(_, bytes)| Record::received_at(bytes));
@@ -324,7 +382,9 @@ impl<D: Destination> Writer<D> {
     async fn resume(&mut self, mut range: Range) -> Result<(Range, LogRecords), Failure> {
         let mut records = self.read(range.first, usize::MAX, range.last).await?;
         records.remove(&range.gaps);
-        self.claim_again(&parse(&records)?, &mut range).await?;
+        let parsed = parse(&records)?;
+        self.range_batches = parsed.len() as u64;
+        self.claim_again(&parsed, &mut range).await?;
         Ok((range, records))
     }
 
@@ -347,6 +407,7 @@ impl<D: Destination> Writer<D> {
             last: durable,
             ..Range::default()
         };
+        self.range_batches = 0;
         let Some(last) = records.last_seq() else {
             return Ok((range, records));
         };
@@ -358,7 +419,9 @@ impl<D: Destination> Writer<D> {
             range.last = parsed.last().map_or(range.last, |(seq, _)| *seq);
         }
         self.find_stored(&parsed, &mut range).await?;
+        self.check_unknown_ranges(&range)?;
         parsed.retain(|(seq, _)| *seq <= range.last);
+        self.range_batches = parsed.len() as u64;
         range.gaps = records.gaps(first, range.last);
         let known = range.again.iter().map(|(_, number)| *number).max();
         if known.is_some_and(|known| known > self.ledger.last) {

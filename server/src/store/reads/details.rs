@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use clickhouse::Row;
 use serde::{Deserialize, Serialize};
 use unjank_protocol::Frame;
-use unjank_stacks::readable_function;
+use unjank_stacks::{readable_function, top_level_code};
 use uuid::Uuid;
 
 use super::functions::{IS_OBFUSCATED, OfFunction, package};
@@ -24,7 +24,7 @@ pub struct StoredFrame {
     /// The build of the module.
     pub build_id: String,
     pub line: u32,
-    /// The offset in the module, for frames without a symbol.
+    /// The offset in the module, for frames without a symbol; 0 if unknown.
     pub offset: u64,
     /// How the frame follows from the reported one: 0 reported as it is, 1 called, 2 inlined, 3 ambiguous.
     pub origin: u8,
@@ -50,6 +50,8 @@ impl StoredFrame {
     #[must_use]
     pub fn label(&self) -> String {
         match (self.class.as_str(), self.function.as_str()) {
+            ("", "") if self.module.is_empty() => top_level_code(&self.file),
+            ("", "") if self.offset == 0 => self.module.clone(),
             ("", "") => format!("{}+{:#x}", self.module, self.offset),
             ("", function) => function.to_owned(),
             (class, "") => class.to_owned(),

@@ -19,7 +19,7 @@ use super::marks::MarkColumns;
 use crate::store::clickhouse::{ClickHouse, EXACTLY_ONCE, Failure, ONE_BLOCK};
 use crate::store::number::Number;
 use crate::store::query_ids::query_id;
-use crate::store::raw::Month;
+use crate::store::raw_tables::Month;
 
 /// A fold with fewer rows is rolled up as soon as its range is stored: waiting would gain little.
 const WORTH_WAITING: u64 = 50_000;

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::store::clickhouse::{ClickHouse, Failure};
-use crate::store::raw::Month;
+use crate::store::raw_tables::Month;
 
 const WAITS: &str = "this month of the roll-up is being rebuilt; the fold will be retried";
 /// The claim that makes a rebuild exclusive.

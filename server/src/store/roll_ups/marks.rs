@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::RollUpTable;
 use crate::store::clickhouse::{ClickHouse, Failure};
 use crate::store::number::Number;
-use crate::store::raw::Month;
+use crate::store::raw_tables::Month;
 
 /// A mark and its log.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+use super::batch::{Batch, Event};
 use super::connection::Connection;
-use super::rows::{Batch, Event};
 use super::world::{Answer, Running, World};
 use super::{retry_dead_letters, verdict};
 use crate::metrics::Metrics;

@@ -13,7 +13,7 @@ use crate::store::clickhouse::Failure;
 use crate::store::drain::destination::{Destination, Insert, StoredBatch, StoredBatches};
 use crate::store::drain::tally::month_of;
 use crate::store::number::Number;
-use crate::store::raw::{Day, Month, RawTable};
+use crate::store::raw_tables::{Day, Month, RawTable};
 use crate::store::roll_ups::fold::{Reach, RollUp, Step};
 
 /// Never responds once the process has ended.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::rows::{Batch, Event, MICROS_A_DAY};
+use super::batch::{Batch, Event};
+use super::rows::MICROS_A_DAY;
 use super::store::EVENTS;
 use super::world::{Answer, World};
 

@@ -15,7 +15,7 @@ use super::rows::{self, Row, Value};
 use crate::store::clickhouse::Failure;
 use crate::store::drain::tally::month_of;
 use crate::store::number::Number;
-use crate::store::raw::{Month, RawTable};
+use crate::store::raw_tables::{Month, RawTable};
 
 /// The tables of events.
 pub(super) const EVENTS: [&str; 2] = ["spans", "traffic"];

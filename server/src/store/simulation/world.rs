@@ -12,10 +12,11 @@ use tokio_util::sync::CancellationToken;
 use unjank_foundation::clock::{Clock, UnixTime};
 
 use super::backups::BackupSet;
+use super::batch::Batch;
 use super::chance::{Chance, History};
 use super::connection::Connection;
 use super::disk::SimulatedDisk;
-use super::rows::{Batch, Row, number_of};
+use super::rows::{Row, number_of};
 use super::store::Store;
 use crate::metrics::Metrics;
 use crate::recent::{Arrival, RecentBatches, Unstored};

@@ -1,4 +1,4 @@
-//! Stacks after symbolication: the rows of `stacks_symbolicated`.
+//! Stacks after symbolication: the rows of `stacks_symbolicated`, which also say which builds each stack needs and which of them are missing.
 
 use clickhouse::Row;
 use serde::{Deserialize, Serialize};

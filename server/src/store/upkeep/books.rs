@@ -26,7 +26,7 @@ use self::kept::oldest_arrival;
 use self::page::Side;
 use crate::store::clickhouse::{ClickHouse, Failure};
 use crate::store::number::Number;
-use crate::store::raw::{RAW, RawTable};
+use crate::store::raw_tables::{RAW, RawTable};
 use crate::store::roll_ups::marks::Rolled;
 
 const HOUR: i64 = 3_600;

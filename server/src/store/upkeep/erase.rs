@@ -19,7 +19,7 @@ use crate::records::native::{BadFrame, Frame};
 use crate::records::record::Outcome;
 use crate::store::clickhouse::{ClickHouse, Failure};
 use crate::store::number::Number;
-use crate::store::raw::{RAW, RawTable};
+use crate::store::raw_tables::{RAW, RawTable};
 
 /// The subjects whose rows are erased, in one project.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ const MOST_STACKS: usize = 100_000;
 /// Statements of an erasure yield to queries of users.
 const SETTINGS: [(&str, &str); 3] = [("max_threads", "2"), ("priority", "10"), LONG_QUERY];
 /// A statement with 50 user ids is longer than ClickHouse allows by default.
-const LONG_QUERY: (&str, &str) = ("max_query_size", "4194304");
+pub(super) const LONG_QUERY: (&str, &str) = ("max_query_size", "4194304");
 
 /// The ids of subjects as SQL expressions, and their `until` times.
 struct Listed {
@@ -170,10 +170,6 @@ pub(crate) fn text(text: &str) -> String {
     format!("unhex('{hex}')")
 }
 
-fn marked(condition: &str, mark: Uuid) -> String {
-    format!("{condition} AND '{}' != ''", of_erasure(mark))
-}
-
 /// A condition on the time at which a row was made.
 fn stored_until(column: &str, until: UnixTime) -> String {
     let micros = until.as_micros();
@@ -247,12 +243,8 @@ impl ClickHouse {
         } else {
             self.recount(table, &whose.project, found, mark).await?;
         }
-        let sql = format!(
-            "ALTER TABLE `{}`.`{table}` DELETE WHERE {}",
-            self.database(),
-            marked(&whose.sql(), mark)
-        );
-        self.run(&sql).await
+        self.start_deletion((self.database(), table), &whose.sql(), &of_erasure(mark))
+            .await
     }
 
     /// Moves counts from stored to erased. ClickHouse ignores a second INSERT with the same token.
@@ -316,12 +308,8 @@ impl ClickHouse {
                     text(project),
                     list(&unused)
                 );
-                let sql = format!(
-                    "ALTER TABLE `{}`.`{table}` DELETE WHERE {}",
-                    self.database(),
-                    marked(&condition, mark)
-                );
-                self.run(&sql).await?;
+                self.start_deletion((self.database(), table), &condition, &of_erasure(mark))
+                    .await?;
             }
         }
         Ok(erased)
@@ -365,12 +353,9 @@ impl ClickHouse {
         project: &str,
         mark: Uuid,
     ) -> Result<(), Failure> {
-        let sql = format!(
-            "ALTER TABLE `{}`.`{table}` DELETE WHERE {}",
-            self.database(),
-            marked(&format!("project = {}", text(project)), mark)
-        );
-        self.run(&sql).await
+        let rows = format!("project = {}", text(project));
+        self.start_deletion((self.database(), table), &rows, &of_erasure(mark))
+            .await
     }
 
     async fn read_rows<T>(&self, sql: &str) -> Result<Vec<T>, Failure>

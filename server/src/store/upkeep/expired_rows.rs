@@ -12,9 +12,11 @@ use super::mutations::OLD_ROWS;
 use super::rebuild::of_month;
 use super::retention::Retention;
 use crate::store::clickhouse::{ClickHouse, Failure};
-use crate::store::raw::{RAW, RawTable};
+use crate::store::raw_tables::{RAW, RawTable};
 
 const DAY: i64 = 86_400;
+/// The maximum time for counting the rows to drop, in seconds.
+const MAX_SECONDS: &str = "300";
 
 /// How long rows are kept.
 #[derive(Clone, Debug)]
@@ -145,7 +147,9 @@ impl ClickHouse {
         let (database, name) = (self.database(), &table.name);
         let client = self.client()?;
         let sql = format!("SELECT count() FROM `{database}`.`{name}` WHERE {condition}");
-        if client.query_raw(&sql).fetch_one::<u64>().await? == 0 {
+        let count = client.query_raw(&sql);
+        let count = count.with_setting("max_execution_time", MAX_SECONDS);
+        if count.fetch_one::<u64>().await? == 0 {
             return Ok(false);
         }
         let notes: Vec<String> = dropped
@@ -160,11 +164,8 @@ impl ClickHouse {
             notes.join(", ")
         );
         client.query_raw(&sql).execute().await?;
-        // ClickHouse 26.7 waits for the end of a deletion unless it is told not to. That can take hours.
-        let sql = format!(
-            "ALTER TABLE `{database}`.`{name}` DELETE WHERE ({condition}) AND '{OLD_ROWS}' != '' SETTINGS mutations_sync = 0"
-        );
-        client.query_raw(&sql).execute().await?;
+        self.start_deletion((database, name.as_str()), condition, OLD_ROWS)
+            .await?;
         Ok(true)
     }
 }

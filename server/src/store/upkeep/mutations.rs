@@ -1,11 +1,11 @@
-//! The progress of mutations that delete rows. ClickHouse keeps the text of each, so a mutation is found by what its text contains: the
-//! mark of its purpose, and the project.
+//! Mutations that delete rows: their start and their progress. ClickHouse keeps the text of each, so a mutation is found by what its text
+//! contains: the mark of its purpose, and the project.
 
 use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::erase::text;
+use super::erase::{LONG_QUERY, text};
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// Marks the mutations that delete expired rows, or the oldest rows of a project that exceeds its disk quota.
@@ -44,6 +44,22 @@ impl Mutation {
 }
 
 impl ClickHouse {
+    /// Starts the mutation that deletes the rows of a table that meet a condition. The text of the mutation contains `mark`.
+    pub(super) async fn start_deletion(
+        &self,
+        (database, table): (&str, &str),
+        condition: &str,
+        mark: &str,
+    ) -> Result<(), Failure> {
+        // By default, ClickHouse 26.7 returns only when the rows are deleted, which can take hours.
+        let sql = format!(
+            "ALTER TABLE `{database}`.`{table}` DELETE WHERE ({condition}) AND '{mark}' != '' SETTINGS mutations_sync = 0"
+        );
+        let (name, value) = LONG_QUERY;
+        let query = self.client()?.query_raw(&sql).with_setting(name, value);
+        Ok(query.execute().await?)
+    }
+
     /// Returns the mutation of a table that carries the mark of an erasure.
     pub async fn mutation(&self, table: &str, mark: Uuid) -> Result<Option<Mutation>, Failure> {
         let condition = format!("table = '{table}' AND {}", contains(&of_erasure(mark)));

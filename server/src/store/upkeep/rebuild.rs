@@ -36,7 +36,7 @@ use self::plan::{entries, joined, parts, raw_unit, scope, since, within};
 use self::scratch::MonthState;
 use super::books::{Gone, Kept, Period};
 use crate::store::clickhouse::{ClickHouse, Failure};
-use crate::store::raw::RawTable;
+use crate::store::raw_tables::RawTable;
 use crate::store::roll_ups::RollUpTable;
 use crate::store::roll_ups::fold::{RollUp, Target};
 use crate::store::roll_ups::holds::Holder;

@@ -4,8 +4,9 @@ use clickhouse::Row;
 use serde::Deserialize;
 use unjank_foundation::clock::UnixTime;
 
+use super::mutations::OLD_ROWS;
 use crate::store::clickhouse::{ClickHouse, Failure};
-use crate::store::raw::RawTable;
+use crate::store::raw_tables::RawTable;
 use crate::store::roll_ups::RollUpTable;
 
 /// In days; 0 keeps rows forever.
@@ -86,10 +87,9 @@ impl ClickHouse {
 
     /// Deletes rows older than `days` from one of ClickHouse's own logs, such as `query_log`.
     pub(crate) async fn forget_log(&self, table: &str, days: u32) -> Result<(), Failure> {
-        let sql = format!(
-            "ALTER TABLE system.{table} DELETE WHERE event_time < now() - toIntervalDay({days})"
-        );
-        Ok(self.client()?.query_raw(&sql).execute().await?)
+        let expired = format!("event_time < now() - toIntervalDay({days})");
+        self.start_deletion(("system", table), &expired, OLD_ROWS)
+            .await
     }
 
     /// Records which rows may be gone before the retention of a table is extended, because they stay gone.
@@ -131,24 +131,18 @@ impl ClickHouse {
             if !is_of_stacks {
                 self.note_dropped(&table, days, now).await?;
             }
-            // Old parts are dropped at their next merge: rewriting all of them now would cost more than their disk space.
+            // Old parts are dropped at their next merge: rewriting all of them now would cost more than their disk space. A part is
+            // dropped when all its rows have expired, so no part is rewritten: each week or month has its own parts.
             let sql = format!(
-                "ALTER TABLE `{}`.`{}` {change}",
+                "ALTER TABLE `{}`.`{}` ({change}), (MODIFY SETTING ttl_only_drop_parts = {})",
                 self.database(),
-                table.name
+                table.name,
+                u8::from(!is_of_stacks)
             );
             let alter = client
                 .query_raw(&sql)
                 .with_setting("materialize_ttl_after_modify", "0");
             alter.execute().await?;
-            // A part is dropped when all its rows have expired, so no part is rewritten. Each week or month has its own parts.
-            let whole = format!(
-                "ALTER TABLE `{}`.`{}` MODIFY SETTING ttl_only_drop_parts = {}",
-                self.database(),
-                table.name,
-                u8::from(!is_of_stacks)
-            );
-            client.query_raw(&whole).execute().await?;
             changed.push(table.name);
         }
         Ok(changed)

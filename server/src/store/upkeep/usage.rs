@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 
 use clickhouse::Row;
+use clickhouse::query::Query;
 use serde::{Deserialize, Serialize};
 use unjank_foundation::clock::UnixTime;
 use utoipa::ToSchema;
 
 use super::erase::text;
 use crate::store::clickhouse::{ClickHouse, Failure};
-use crate::store::raw::RAW;
+use crate::store::raw_tables::RAW;
 
 const DAY: i64 = 86_400;
+/// The maximum time of a query, in seconds.
+const MAX_SECONDS: &str = "30";
 
 /// Disk usage of a project's rows in one table.
 #[derive(Row, Deserialize, Serialize, ToSchema, Clone, Debug, PartialEq, Eq)]
@@ -28,6 +31,11 @@ struct DayUse {
 }
 
 impl ClickHouse {
+    fn usage_query(&self, sql: &str) -> Result<Query, Failure> {
+        let query = self.reader()?.query_raw(sql);
+        Ok(query.with_setting("max_execution_time", MAX_SECONDS))
+    }
+
     /// Returns the average size of the project's events relative to those of all projects, by their wire size in the 30 days before
     /// `now`.
     async fn weight(&self, project: &str, now: UnixTime) -> Result<f64, Failure> {
@@ -38,7 +46,7 @@ impl ClickHouse {
             self.database(),
             now.as_secs()
         );
-        Ok(self.reader()?.query_raw(&sql).fetch_one::<f64>().await?)
+        Ok(self.usage_query(&sql)?.fetch_one::<f64>().await?)
     }
 
     /// Returns the disk usage of a project by table, largest first. It is an estimate: the project's share of each table by number
@@ -62,9 +70,7 @@ impl ClickHouse {
              WHERE rows > 0 ORDER BY bytes DESC, table",
             counts.join(" UNION ALL ")
         );
-        let query = self.reader()?.query_raw(&sql);
-        let query = query.with_setting("max_execution_time", "30");
-        Ok(query.fetch_all().await?)
+        Ok(self.usage_query(&sql)?.fetch_all().await?)
     }
 
     /// Returns the disk usage of a project's events by day: the start of the day in seconds since the epoch, and the bytes.
@@ -85,7 +91,7 @@ impl ClickHouse {
                 raw.name,
                 text(project)
             );
-            let found = self.client()?.query_raw(&sql).fetch_all::<DayUse>();
+            let found = self.usage_query(&sql)?.fetch_all::<DayUse>();
             for one in found.await? {
                 *days.entry(one.day).or_default() += one.bytes;
             }

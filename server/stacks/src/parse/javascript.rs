@@ -13,12 +13,8 @@ pub(super) fn v8(rest: &str) -> Option<Frame<'_>> {
     // Hermes writes `address at` if it has bytecode but no source.
     let location = location.strip_prefix("address at ").unwrap_or(location);
     let native = location == "native" || location == "native code";
-    // `eval at pay (cart.js:1:1), <anonymous>:1:1`: only the last part is the location of the code.
-    let location = match location.strip_prefix("eval at ") {
-        Some(eval) => eval.rsplit(", ").next().unwrap_or(eval),
-        None => location,
-    };
-    if !native && location != ANONYMOUS && !has_column(location) && !is_file(location) {
+    let location = without_eval(location);
+    if !native && !is_anonymous(location) && !has_column(location) && !is_file(location) {
         return None;
     }
     // `pay [as onClick]`: the second name is the caller's.
@@ -28,10 +24,24 @@ pub(super) fn v8(rest: &str) -> Option<Frame<'_>> {
 
 /// Parses `cart.js:42:7`: code outside any function, without the leading `at `.
 pub(super) fn bare(rest: &str) -> Option<Frame<'_>> {
-    let location = rest.strip_prefix("async ").unwrap_or(rest);
-    let is_place = has_column(location) || has_line(location) && is_file(location);
+    let location = without_eval(rest.strip_prefix("async ").unwrap_or(rest));
+    let is_known = || is_anonymous(location) || is_file(location);
+    let is_place = has_column(location) || has_line(location) && is_known();
     let is_name = |location: &str| location.contains('(') && !is_whole_path(location);
     (is_place && !is_name(location)).then(|| new_frame(ANONYMOUS, location, false))
+}
+
+/// `eval at pay (cart.js:1:1), <anonymous>:1:1`: only the last part is the location of the code.
+fn without_eval(location: &str) -> &str {
+    match location.strip_prefix("eval at ") {
+        Some(eval) => eval.rsplit(", ").next().unwrap_or(eval),
+        None => location,
+    }
+}
+
+/// Whether a location, with or without a line, is in code without a file.
+fn is_anonymous(location: &str) -> bool {
+    file_and_line(location).0 == ANONYMOUS
 }
 
 /// Whether text is a file with or without a line, rather than words or a time of day.
@@ -42,7 +52,8 @@ fn is_file(text: &str) -> bool {
     is_word || is_whole_path(text)
 }
 
-/// Whether text is a file with a line, in a folder that may have blanks and brackets in its name: `C:\Program Files (x86)\cart.js:42`.
+/// Whether text is a URL or a file with a line, in a folder that may have blanks and brackets in its name:
+/// `C:\Program Files (x86)\cart.js:42`.
 fn is_whole_path(text: &str) -> bool {
     let (file, _) = file_and_line(text);
     let mut letters = file.chars();
@@ -51,9 +62,21 @@ fn is_whole_path(text: &str) -> bool {
         .is_some_and(|letter| letter.is_ascii_alphabetic())
         && letters.next() == Some(':')
         && matches!(letters.next(), Some('\\' | '/'));
-    let starts_at_root = is_drive || file.starts_with(['/', '\\']) || file.starts_with("file://");
+    let is_path = is_drive
+        || ["/", "\\", "./", "../"]
+            .iter()
+            .any(|root| file.starts_with(*root));
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    starts_at_root && has_line(text) && name.contains('.')
+    has_line(text) && (is_url(file) || is_path && name.contains('.'))
+}
+
+fn is_url(text: &str) -> bool {
+    let is_scheme = |scheme: &str| {
+        let of_scheme = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
+        !scheme.is_empty() && scheme.chars().all(of_scheme)
+    };
+    text.split_once("://")
+        .is_some_and(|(scheme, _)| is_scheme(scheme))
 }
 
 /// Parses `pay@cart.js:42:7`.
@@ -126,6 +149,66 @@ mod tests {
                 ANONYMOUS,
                 "C:\\Program Files (x86)\\shop\\cart.js",
                 43,
+            ),
+        ]);
+    }
+
+    #[test]
+    fn urls_may_contain_brackets() {
+        check([
+            (
+                bare(
+                    "https://shop.example.com/_next/static/chunks/app/(shop)/page-1a2b3c.js:1:2345",
+                ),
+                ANONYMOUS,
+                "https://shop.example.com/_next/static/chunks/app/(shop)/page-1a2b3c.js",
+                1,
+            ),
+            (
+                v8("Cart.pay [as onClick] (https://shop.example.com/(group)/cart.js:42)"),
+                "Cart.pay",
+                "https://shop.example.com/(group)/cart.js",
+                42,
+            ),
+            (
+                bare("async webpack-internal:///(app-pages-browser)/./src/cart.js:42:7"),
+                ANONYMOUS,
+                "webpack-internal:///(app-pages-browser)/./src/cart.js",
+                42,
+            ),
+            (
+                bare("https://shop.example.com/(shop)/checkout:12:5"),
+                ANONYMOUS,
+                "https://shop.example.com/(shop)/checkout",
+                12,
+            ),
+            (
+                bare("./src/shop.v2/(cart)/page.js:42:7"),
+                ANONYMOUS,
+                "./src/shop.v2/(cart)/page.js",
+                42,
+            ),
+        ]);
+    }
+
+    #[test]
+    fn code_without_a_file_has_a_line() {
+        check([
+            (v8("pay (<anonymous>:42)"), "pay", "", 42),
+            (bare("<anonymous>:42"), ANONYMOUS, "", 42),
+            (
+                v8(
+                    "eval (eval at pay (https://shop.example.com/(group)/cart.js:1:1), <anonymous>:3)",
+                ),
+                "eval",
+                "",
+                3,
+            ),
+            (
+                bare("eval at pay (cart.js:1:1), <anonymous>:3:9"),
+                ANONYMOUS,
+                "",
+                3,
             ),
         ]);
     }

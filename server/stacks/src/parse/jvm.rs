@@ -8,7 +8,12 @@ use super::location::file_and_line;
 pub(super) fn frame(rest: &str) -> Option<Frame<'_>> {
     // Text after the closing bracket is a note on the jar that loggers append.
     let (name, after) = rest.rsplit_once('(')?;
-    let (location, _) = after.split_once(')')?;
+    let (location, note) = after.split_once(')')?;
+    // A URL or a path of a script may have brackets in the name of a folder.
+    let goes_on = !note.starts_with(char::is_whitespace) && note.contains('/');
+    if goes_on || name.contains(':') {
+        return None;
+    }
     let (module, name) = split_module(name);
     let (class, function) = name.rsplit_once('.')?;
     // Names in Kotlin may contain blanks, but none ends with one.
@@ -33,16 +38,21 @@ pub(super) fn frame(rest: &str) -> Option<Frame<'_>> {
     })
 }
 
-/// `java.base@17.0.1/java.lang.Thread.run` → (`java.base`, `java.lang.Thread.run`). The slash in the name of a hidden
-/// class does not separate a module.
+/// `java.base@17.0.1/java.lang.Thread.run` → (`java.base`, `java.lang.Thread.run`). The name of a class loader may be in front. The slash in
+/// the name of a hidden class does not separate a module.
 fn split_module(name: &str) -> (&str, &str) {
-    match name.split_once('/') {
-        Some((module, name)) if !module.contains('$') => {
-            let module = module.split_once('@').map_or(module, |(module, _)| module);
-            (module, name.trim_start_matches('/'))
+    let (mut module, mut name) = ("", name);
+    while let Some((before, after)) = name
+        .split_once('/')
+        .filter(|(before, _)| !before.contains('$'))
+    {
+        if !before.is_empty() {
+            module = before;
         }
-        _ => ("", name),
+        name = after;
     }
+    let module = module.split_once('@').map_or(module, |(module, _)| module);
+    (module, name)
 }
 
 #[cfg(test)]
@@ -107,9 +117,27 @@ mod tests {
                 "java.base",
             ),
             ("app//com.example.Cart.pay(Cart.kt:42)", "app"),
+            ("app/shop@1.2/com.example.Cart.pay(Cart.kt:42)", "shop"),
         ];
         for (line, module) in cases {
-            assert_eq!(frame(line).unwrap().module.as_str(), module);
+            let frame = frame(line).unwrap();
+            assert_eq!(frame.module.as_str(), module);
+            let classes = ["java.lang.Thread", "com.example.Cart"];
+            assert!(classes.contains(&frame.class.as_str()), "{line}");
+        }
+    }
+
+    #[test]
+    fn paths_of_scripts_are_no_frames() {
+        let paths = [
+            "https://shop.example.com/app/(shop)/page-1a2b3c.js:1:2345",
+            "https://shop.example.com/v2.app(shop)/page.js:1:2345",
+            "./src/shop.v2/(cart)/page.js:42:7",
+            "./src/shop.v2(cart)/page.js:42:7",
+            "webpack-internal:///(app-pages-browser)/./src/cart.js:42:7",
+        ];
+        for path in paths {
+            assert_eq!(frame(path), None, "{path}");
         }
     }
 }

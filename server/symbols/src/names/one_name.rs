@@ -5,33 +5,6 @@
 
 use super::rust_types;
 
-/// Additions of GCC and LLVM to the symbols of clones. Numbers may follow.
-const CLONES: [&str; 9] = [
-    "cold",
-    "constprop",
-    "isra",
-    "llvm",
-    "localalias",
-    "lto_priv",
-    "part",
-    "clone",
-    "warm",
-];
-
-/// Removes what compilers add to the symbols of clones: `pay.isra.0.cold` → `pay`.
-pub(super) fn without_clones(symbol: &str) -> &str {
-    let mut rest = symbol;
-    while let Some((before, last)) = rest.rsplit_once('.') {
-        // A linker that optimizes the whole program numbers functions that have one name.
-        let is_number = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
-        if before.is_empty() || !(is_number || CLONES.contains(&last)) {
-            break;
-        }
-        rest = before;
-    }
-    rest
-}
-
 /// Signs that belong to the name of an operator of C++, longest first.
 const OPERATORS: [&str; 40] = [
     "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "()", "[]", "++", "--", "&&", "||",
@@ -39,8 +12,23 @@ const OPERATORS: [&str; 40] = [
     "^", "&", "|", "~", "!", "=", ",", "\"\"",
 ];
 
+/// Functions of Rust that have a number instead of a name: what is in front of the number and behind it, and the name.
+const NUMBERED: [(&str, &str, &str); 3] = [
+    ("{closure#", "}", "{{closure}}"),
+    // In a PDB.
+    ("closure$", "", "{{closure}}"),
+    // The code of `const { … }`, and of other constants without a name.
+    ("{K#", "}", "{{constant}}"),
+];
+
 /// The function that drops a value of Rust.
-const DROP: &str = "core::ptr::drop_in_place";
+pub(super) const DROP: &str = "core::ptr::drop_in_place";
+
+/// What can follow the parameters of a method of C++.
+const QUALIFIERS: [&str; 4] = [" const", " volatile", " &&", " &"];
+
+/// How deep the types in a name of Rust may nest: each level takes room on the stack, and time. Deeper types are kept as they are.
+const MAX_DEPTH: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Syntax {
@@ -52,6 +40,14 @@ pub(super) enum Syntax {
 ///
 /// `<shop::Cart<u32>>::add::<u8>` → `shop::Cart::add`
 pub(super) fn one_name(name: &str, syntax: Syntax) -> String {
+    name_within(name, syntax, 0)
+}
+
+/// Returns the [`one_name`] of a name that is inside the types of others, `depth` of them.
+pub(super) fn name_within(name: &str, syntax: Syntax, depth: usize) -> String {
+    if depth > MAX_DEPTH {
+        return name.to_owned();
+    }
     // Older symbols of Rust write the arrow of `fn(u8) -> u8` so.
     let arrows = match syntax {
         Syntax::Rust => name.replace(".>", "->"),
@@ -60,18 +56,24 @@ pub(super) fn one_name(name: &str, syntax: Syntax) -> String {
     let name = arrows.as_str();
     let mut rewriter = Rewriter {
         syntax,
+        depth,
         out: String::with_capacity(name.len()),
     };
     rewriter.rewrite(name);
-    let name = rewriter.out;
-    match name.strip_suffix(" const") {
-        Some(method) if syntax == Syntax::Cpp => method.to_owned(),
-        _ => name,
+    let mut name = rewriter.out;
+    while syntax == Syntax::Cpp
+        && let Some(length) =
+            (QUALIFIERS.iter()).find_map(|end| name.strip_suffix(*end).map(str::len))
+    {
+        name.truncate(length);
     }
+    name
 }
 
 struct Rewriter {
     syntax: Syntax,
+    /// How many types the name is inside of.
+    depth: usize,
     out: String,
 }
 
@@ -118,17 +120,16 @@ impl Rewriter {
         }
         // What is dropped says whose work it is.
         if self.out.trim_end_matches("::") == DROP {
-            self.out = format!("{DROP}<{}>", rust_types::type_of(inner));
+            self.out = format!("{DROP}<{}>", rust_types::type_of(inner, self.depth));
             return Some(length);
         }
         if self.out.ends_with("::") {
             match inner.strip_prefix("impl ") {
                 // The module of the `impl` is not part of the name, as in newer symbols.
                 Some(inner) => {
-                    self.out = match split_at_word(inner, " for ") {
-                        Some((implemented, of)) => rust_types::method_of(of, Some(implemented)),
-                        None => rust_types::method_of(inner, None),
-                    }
+                    let (implemented, of) = split_at_word(inner, " for ")
+                        .map_or((None, inner), |(implemented, of)| (Some(implemented), of));
+                    self.out = rust_types::method_of(of, implemented, self.depth);
                 }
                 None => self.out.truncate(self.out.len() - 2),
             }
@@ -138,8 +139,8 @@ impl Rewriter {
             return Some(length);
         }
         let method = match split_at_word(inner, " as ") {
-            Some((of, implemented)) => rust_types::method_of(of, Some(implemented)),
-            None => rust_types::method_of(inner, None),
+            Some((of, implemented)) => rust_types::method_of(of, Some(implemented), self.depth),
+            None => rust_types::method_of(inner, None, self.depth),
         };
         self.out.push_str(&method);
         Some(length)
@@ -152,11 +153,23 @@ impl Rewriter {
             return None;
         }
         let length = closing(text, '(', ')')?;
-        let is_const = text.get(length..)?.starts_with(" const::");
-        Some(length + if is_const { " const".len() } else { 0 })
+        let mut rest = text.get(length..)?;
+        while let Some(after) = QUALIFIERS
+            .iter()
+            .find_map(|start| rest.strip_prefix(*start))
+        {
+            rest = after;
+        }
+        // The function is one inside of this one.
+        let is_around = rest.starts_with("::");
+        Some(if is_around {
+            text.len() - rest.len()
+        } else {
+            length
+        })
     }
 
-    /// Reads `{closure#2}`, `closure$2` as in a PDB, or `{shim:vtable#0}`. Returns its length.
+    /// Reads `{closure#2}`, `closure$2` as in a PDB, `{K#0}`, or `{shim:vtable#0}`. Returns its length.
     fn closure(&mut self, text: &str) -> Option<usize> {
         if let Some(shim) = text.strip_prefix("{shim:") {
             let (shim, _) = shim.split_once('}')?;
@@ -164,14 +177,12 @@ impl Rewriter {
             self.out.push_str(&format!("{{{{{kind}.shim}}}}"));
             return Some("{shim:}".len() + shim.len());
         }
-        let (start, end) = match text.strip_prefix('{') {
-            Some(_) => ("{closure#", "}"),
-            None => ("closure$", ""),
-        };
+        let form = NUMBERED.iter().find(|(start, ..)| text.starts_with(start));
+        let (start, end, name) = form?;
         let rest = text.strip_prefix(start)?;
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         rest.get(digits..)?.strip_prefix(end)?;
-        self.out.push_str("{{closure}}");
+        self.out.push_str(name);
         Some(start.len() + digits + end.len())
     }
 
@@ -182,6 +193,10 @@ impl Rewriter {
         self.out.push_str("operator");
         self.out.push_str(sign);
         let mut rest = signs.get(sign.len()..)?;
+        if *sign == "\"\"" {
+            // Some tools write `operator"" _eur`.
+            rest = rest.trim_start_matches(' ');
+        }
         for (open, close) in [('<', '>'), ('(', ')')] {
             let brackets = rest.trim_start_matches(' ');
             let length = brackets
@@ -266,7 +281,7 @@ pub(super) fn split_at_word<'t>(text: &'t str, word: &str) -> Option<(&'t str, &
 
 #[cfg(test)]
 mod tests {
-    use super::{Syntax, one_name, without_clones};
+    use super::{Syntax, one_name};
 
     #[test]
     fn instances_of_a_function_of_rust_have_one_name() {
@@ -314,6 +329,18 @@ mod tests {
             ),
             ("shop::pay::{{closure}}", "shop::pay::{{closure}}"),
             (
+                "shop::pay::{K#0}::inside::<u8>",
+                "shop::pay::{{constant}}::inside",
+            ),
+            (
+                "shop::TL::{K#2}::{closure#0}",
+                "shop::TL::{{constant}}::{{closure}}",
+            ),
+            (
+                "shop::pay::{{constant}}::inside",
+                "shop::pay::{{constant}}::inside",
+            ),
+            (
                 "<std::Once>::call_once::<std::cleanup::{closure#0}>::{closure#0}",
                 "std::Once::call_once::{{closure}}",
             ),
@@ -331,6 +358,14 @@ mod tests {
         for (name, expected) in cases {
             assert_eq!(one_name(name, Syntax::Rust), expected);
         }
+    }
+
+    #[test]
+    fn types_that_nest_very_deeply_are_kept() {
+        let nested = |depth: usize| format!("<{}a{}>::b", "<".repeat(depth), ">::c".repeat(depth));
+        assert!(!one_name(&nested(10), Syntax::Rust).contains("<<"));
+        let kept = one_name(&nested(10_000), Syntax::Rust);
+        assert!(kept.contains("<<<<") && kept.ends_with("::b"));
     }
 
     #[test]
@@ -369,34 +404,17 @@ mod tests {
                 "google::Handler::Dump(int, char const*) const",
                 "google::Handler::Dump",
             ),
+            ("shop::Cart::deep &", "shop::Cart::deep"),
+            (
+                "shop::Cart::deep(int) const volatile &&",
+                "shop::Cart::deep",
+            ),
+            ("shop::Cart::operator&", "shop::Cart::operator&"),
+            ("shop::operator\"\" _eur", "shop::operator\"\"_eur"),
             ("operators::find(x)", "operators::find"),
         ];
         for (name, expected) in cases {
             assert_eq!(one_name(name, Syntax::Cpp), expected);
-        }
-    }
-
-    #[test]
-    fn clones_have_the_name_of_the_function() {
-        let cases = [
-            ("pay.cold", "pay"),
-            ("pay.isra.0.cold", "pay"),
-            ("pay.part.0.constprop.1", "pay"),
-            ("_ZN4shop3payEv.llvm.1234567890", "_ZN4shop3payEv"),
-            ("pay.lto_priv.0", "pay"),
-            ("pay.cold.1", "pay"),
-            ("write_str.321", "write_str"),
-            (
-                "_RNvXsZ_NtC5alloc6string9write_str.139",
-                "_RNvXsZ_NtC5alloc6string9write_str",
-            ),
-            ("pay.321.llvm.99", "pay"),
-            (".321", ".321"),
-            (".cold", ".cold"),
-            ("$s4Shop4CartC3payyyF", "$s4Shop4CartC3payyyF"),
-        ];
-        for (symbol, expected) in cases {
-            assert_eq!(without_clones(symbol), expected);
         }
     }
 }

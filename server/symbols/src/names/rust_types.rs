@@ -1,25 +1,23 @@
 //! The type in front of a method of Rust, written in one way whatever the compiler wrote.
 
-use super::one_name::{Syntax, closing, one_name, split_at_word};
+use super::one_name::{Syntax, closing, name_within, split_at_word};
 
-/// Returns the start of a method's name: `shop::Cart`, `<[_]>` or `<shop::Cart as shop::Pay>`.
-pub(super) fn method_of(of: &str, implemented: Option<&str>) -> String {
-    let of = type_of(of.trim());
+/// Returns the start of a method's name: `shop::Cart`, `<[_]>` or `<shop::Cart as shop::Pay>`. `depth` is that of the types around.
+pub(super) fn method_of(of: &str, implemented: Option<&str>, depth: usize) -> String {
+    let of = type_of(of.trim(), depth);
     match implemented {
-        Some(implemented) => format!("<{of} as {}>", one_name(implemented.trim(), Syntax::Rust)),
-        None if of.starts_with(|letter: char| {
-            letter.is_alphanumeric() || matches!(letter, '_' | '<')
-        }) && !of.starts_with("dyn ")
-            && !of.starts_with("fn(") =>
-        {
-            of
+        Some(implemented) => {
+            let implemented = name_within(implemented.trim(), Syntax::Rust, depth + 1);
+            format!("<{of} as {implemented}>")
         }
+        // Types of the language itself, such as `<str>`, have no path: without the brackets, they would look like modules.
+        None if of.contains("::") && !of.starts_with("dyn ") => of,
         None => format!("<{of}>"),
     }
 }
 
 /// Writes a type without the types in it: a symbol has either those of an instance or those of its declaration.
-pub(super) fn type_of(text: &str) -> String {
+pub(super) fn type_of(text: &str, depth: usize) -> String {
     for pointer in ["&mut ", "&", "*const ", "*mut "] {
         if text.starts_with(pointer) {
             return format!("{pointer}_");
@@ -43,9 +41,9 @@ pub(super) fn type_of(text: &str) -> String {
             .filter(|_| bounds.starts_with("for<"));
         let bounds = bounds.map_or(text.get(4..).unwrap_or_default(), |(_, bounds)| bounds);
         let first = split_at_word(bounds, "+").map_or(bounds, |(first, _)| first);
-        return format!("dyn {}", one_name(first.trim(), Syntax::Rust));
+        return format!("dyn {}", name_within(first.trim(), Syntax::Rust, depth + 1));
     }
-    one_name(text, Syntax::Rust)
+    name_within(text, Syntax::Rust, depth + 1)
 }
 
 /// Returns what is in the brackets that the whole text is in.
@@ -125,7 +123,7 @@ mod tests {
             ("dyn core::ops::Fn<(u8,), Output = u8>", "dyn core::ops::Fn"),
         ];
         for (written, expected) in cases {
-            assert_eq!(type_of(written), expected, "{written}");
+            assert_eq!(type_of(written, 0), expected, "{written}");
         }
     }
 

@@ -3,7 +3,6 @@
 //! The sections of the shared file are appended to those of the program. References to the shared file then become references within
 //! one file, which have the same size: only their form and their offset change.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use gimli::{
@@ -11,6 +10,8 @@ use gimli::{
     UnitHeader,
 };
 use symbolic::debuginfo::dwarf::{Dwarf, DwarfSection};
+
+use super::replaced::Replaced;
 
 type Bytes<'d> = EndianSlice<'d, RunTimeEndian>;
 
@@ -23,34 +24,6 @@ const SECTIONS: [SectionId; 5] = [
     SectionId::DebugLineStr,
 ];
 
-/// The debug information of a program, with that of the shared file.
-pub(super) struct Joined<'p, P> {
-    program: &'p P,
-    sections: BTreeMap<&'static str, Vec<u8>>,
-}
-
-impl<'d, P: Dwarf<'d>> Dwarf<'d> for Joined<'_, P> {
-    fn endianity(&self) -> RunTimeEndian {
-        self.program.endianity()
-    }
-
-    fn raw_section(&self, name: &str) -> Option<DwarfSection<'d>> {
-        self.section(name)
-    }
-
-    fn section(&self, name: &str) -> Option<DwarfSection<'d>> {
-        let Some(joined) = self.sections.get(name) else {
-            return self.program.section(name);
-        };
-        Some(DwarfSection {
-            address: 0,
-            offset: 0,
-            align: 1,
-            data: Cow::Owned(joined.clone()),
-        })
-    }
-}
-
 fn name(section: SectionId) -> &'static str {
     section.name().trim_start_matches('.')
 }
@@ -62,7 +35,7 @@ type Sizes = BTreeMap<&'static str, usize>;
 pub(super) fn join<'p, 'd, P: Dwarf<'d>>(
     program: &'p P,
     shared: &impl Dwarf<'d>,
-) -> Result<Joined<'p, P>, gimli::Error> {
+) -> Result<Replaced<'p, P>, gimli::Error> {
     let endian = program.endianity();
     let content = |file: Option<DwarfSection<'_>>| file.map(|section| section.data.into_owned());
     let mut own: BTreeMap<&'static str, Vec<u8>> = BTreeMap::new();
@@ -89,8 +62,8 @@ pub(super) fn join<'p, 'd, P: Dwarf<'d>>(
     for (name, data) in others {
         own.entry(name).or_default().extend(data);
     }
-    Ok(Joined {
-        program,
+    Ok(Replaced {
+        file: program,
         sections: own,
     })
 }

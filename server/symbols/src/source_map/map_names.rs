@@ -7,8 +7,13 @@ use std::ops::Range;
 use js_source_scopes::{NameComponent, ScopeName, SourceContext, SourcePosition};
 use sourcemap::{DecodedMap, Token};
 
-use super::naming::{Classes, MAX_NAME_BYTES, Naming};
+use super::naming::{Classes, MAX_NAME_BYTES, Naming, is_letter};
 use super::places::WRITTEN;
+
+/// Names behind this column of a source are not compared with the source: the line is read up to the column for each of them.
+const MAX_COLUMN: u32 = 1_000;
+/// What is behind the underscore if the source has no name at a place. Babel writes `_class` for a class without a name.
+const NO_NAMES: [&str; 3] = ["", "class", "function"];
 
 /// The map of a script.
 pub(super) struct MapNames<'m> {
@@ -85,12 +90,39 @@ impl<'m> MapNames<'m> {
         }
         let name = |name: Option<&'m str>| name.filter(|name| !self.is_keyword(part, name));
         // Some tools put the name behind the part.
-        let original =
-            name(self.name_near(range.start)).or_else(|| name(self.name_near(range.end)));
+        let named = name(self.name_near(range.start)).or_else(|| name(self.name_near(range.end)));
+        let written = || self.script.get(range.start as usize..range.end as usize);
+        let shorter = named
+            .or_else(written)
+            .and_then(|name| self.without_underscore(range.start, name));
+        let original = shorter.or(named);
         let is_named = name(self.name_at(range.start)).is_some();
         let found = PartName { original, is_named };
         self.parts.borrow_mut().insert(range.start, found);
         Some(found)
+    }
+
+    /// For a class `Cart` whose own code refers to it, esbuild writes `_Cart`. Returns the name that the source has at this place.
+    fn without_underscore(&self, offset: u32, name: &'m str) -> Option<&'m str> {
+        let shorter = name.strip_prefix('_')?;
+        if NO_NAMES.contains(&shorter) {
+            return None;
+        }
+        let (place, token) = self.token(offset)?;
+        let (line, column) = token.get_src();
+        if token.get_dst() != (place.line, place.column) || column > MAX_COLUMN {
+            return None;
+        }
+        let source = token.get_source_view()?.get_line(line)?;
+        // Columns count in UTF-16.
+        let mut units = 0;
+        let start = source.char_indices().find_map(|(at, letter)| {
+            let is_here = units >= column as usize;
+            units += letter.len_utf16();
+            is_here.then_some(at)
+        })?;
+        let after = source.get(start..)?.strip_prefix(shorter)?;
+        (!after.starts_with(is_letter)).then_some(shorter)
     }
 
     /// Terser writes `load: async () => {}` for the method `async load() {}`, and calls the key `async`.

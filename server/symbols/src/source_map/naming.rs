@@ -256,7 +256,7 @@ impl Target<'_> {
     }
 }
 
-fn is_letter(letter: char) -> bool {
+pub(super) fn is_letter(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '_' | '$')
 }
 

@@ -154,6 +154,7 @@ fn functions_of_rust_have_one_name_in_all_builds() {
         "shop::shapes::Handler::slice",
         "shop::shapes::Pair::emit",
         "shop::shapes::Pair::borrowed",
+        "shop::block::{{constant}}::inside",
         "shop::generic",
         "shop::letter",
         "shop::constant",

@@ -85,6 +85,12 @@ mod shapes {
 #[inline(never)] fn generic<T: Copy>(x: T) -> T { black_box(x) }
 #[inline(never)] fn constant<const N: usize>() -> usize { black_box(N + 16) }
 #[inline(never)] fn letter<const C: char>() -> u64 { black_box(u64::from(C) + 19) }
+fn block() -> fn(u64) -> u64 {
+    const {
+        #[inline(never)] fn inside(x: u64) -> u64 { black_box(x + 20) }
+        inside
+    }
+}
 #[inline(never)] fn called<F: Fn(u64) -> u64>(f: F) -> u64 { black_box(f(black_box(2))) }
 #[inline(never)] fn add(x: u8) -> u8 { black_box(x + 1) }
 #[inline(never)] fn same<'a>(x: &'a u8) -> &'a u8 { black_box(x) }
@@ -104,7 +110,7 @@ fn main() {
     println!("{} {}", Handler(|x: u8| x + 2).function(), u64::from(generic(3_u8)) + generic(4_u64));
     println!("{} {}", constant::<3>() + constant::<4>(), called(|x| x + 1) + called(|x| x * 3));
     println!("{} {}", Pair(1_u32, add as fn(u8) -> u8).emit(), Pair(1_u8, same as for<'a> fn(&'a u8) -> &'a u8).borrowed());
-    println!("{} {}", letter::<'<'>(), letter::<'>'>());
+    println!("{} {} {}", letter::<'<'>(), letter::<'>'>(), black_box(block())(1));
     let shape: Box<dyn Shape> = Box::new(bag);
     println!("{}", shape.dynamic());
 }

@@ -63,7 +63,7 @@ fn names_that_devices_send_are_kept_for_functions_without_a_name() {
     for reported in named {
         assert_eq!(functions(&map(Some(source), "a.js"), reported)[3], reported);
     }
-    for reported in ["", "<anonymous>", "Object.<anonymous>"] {
+    for reported in ["", "<anonymous>", "Object.<anonymous>", "anonymous", "?"] {
         assert_eq!(
             functions(&map(Some(source), "a.js"), reported)[3],
             "<anonymous>"
@@ -74,6 +74,34 @@ fn names_that_devices_send_are_kept_for_functions_without_a_name() {
         .java_script(1, 31, "Checkout.payNow")
         .unwrap();
     assert_eq!(found.function, "Checkout.payNow");
+}
+
+#[test]
+fn words_for_no_name_do_not_win_over_the_names_of_a_script() {
+    let source = "const cart = { pay() {@} }";
+    for reported in ["anonymous", "?", "Anonymous function", "<anonymous>"] {
+        assert_eq!(around(source, reported), ["cart.pay", "cart.pay"]);
+    }
+    assert_eq!(around(source, "anonymousCart")[1], "anonymousCart");
+}
+
+#[test]
+fn words_of_metro_for_no_name_do_not_win_over_the_names_of_devices() {
+    for (listed, reported, expected) in [
+        ("round", "Checkout.payNow", "round"),
+        ("<anonymous>", "Checkout.payNow", "Checkout.payNow"),
+        ("<anonymous>", "anonymous", "<anonymous>"),
+        ("<global>", "Checkout.payNow", "Checkout.payNow"),
+        ("<global>", "", ""),
+    ] {
+        let map = serde_json::json!({
+            "version": 3, "debugId": ID, "sources": ["cart.js"], "names": [], "mappings": "AAAA",
+            "x_facebook_sources": [[{"names": [listed], "mappings": "AAA"}]],
+        });
+        let lookup = lookup(map.to_string().as_bytes(), 0);
+        let found = lookup.java_script(1, 1, reported).unwrap();
+        assert_eq!(found.function, expected, "{listed} {reported}");
+    }
 }
 
 #[test]
@@ -230,6 +258,37 @@ fn the_map_of_a_script_names_a_class_once_and_no_keywords() {
         let data = bundle::of(&[("cart.js", &source, &map.to_string())]);
         let found = lookup(&data, 0).java_script(1, column, reported).unwrap();
         assert_eq!(found.function, expected, "{names:?}");
+    }
+}
+
+#[test]
+fn a_class_to_which_esbuild_adds_an_underscore_has_its_own_name() {
+    // With static fields: `class Money` becomes `const _Money = class _Money`, minified or not.
+    for (script, names, mappings) in [
+        (
+            "const t=class t{static a(){@}}",
+            vec!["_Money", "of"],
+            "MAAMA,QAAAA,SAAaC,IAAE",
+        ),
+        (
+            "const _Money=class _Money{static of(){@}}",
+            Vec::new(),
+            "MAAM,aAAA,cAAa,KAAE",
+        ),
+    ] {
+        let column = u32::try_from(script.find('@').unwrap()).unwrap() + 1;
+        let script = script.replace('@', " ");
+        for (source, expected) in [
+            ("class Money{static of(){}}", "Money.of"),
+            ("class _Money{static of(){}}", "_Money.of"),
+        ] {
+            let map = serde_json::json!({
+                "version": 3, "debugId": ID, "sources": ["cart.js"], "sourcesContent": [source], "names": names, "mappings": mappings,
+            });
+            let data = bundle::of(&[("cart.js", &script, &map.to_string())]);
+            let found = lookup(&data, 0).java_script(1, column, "").unwrap();
+            assert_eq!(found.function, expected, "{script}");
+        }
     }
 }
 

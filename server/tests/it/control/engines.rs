@@ -1,12 +1,15 @@
 //! Migrations, notifications of changes, broken connections, wrong database URLs and the permissions of the file.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use unjank_database::{Control, ControlError};
+use unjank_database::{Control, ControlError, ErasureKind, JsonText, RuleText};
 use unjank_foundation::task::Tasks;
+use uuid::Uuid;
 
 use super::place::Place;
 use super::{ANN, at, on_both_engines, settings, with_project};
@@ -32,6 +35,39 @@ async fn migrations_apply_once_and_data_stays(place: Place) {
         assert_eq!(again.project("shop").await.unwrap().settings.name, "shop");
         again.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_files_have_no_texts_of_an_erased_project() {
+    let place = Place::sqlite().await;
+    let control = &place.control;
+    with_project(control, "shop").await;
+    let mark = Uuid::new_v4().to_string();
+    let text = RuleText {
+        document: JsonText::new(&json!({"text": mark.repeat(1_000)})),
+        name: "a rule".to_owned(),
+        enabled: true,
+        ends: None,
+    };
+    let rule = control.create_alert_rule("shop", text, &ANN, at(1));
+    rule.await.unwrap();
+    let file = place.url.strip_prefix("sqlite:").unwrap();
+    let has_mark = || {
+        ["", "-wal"].iter().any(|ending| {
+            let bytes = std::fs::read(format!("{file}{ending}")).unwrap();
+            bytes
+                .windows(mark.len())
+                .any(|part| part == mark.as_bytes())
+        })
+    };
+    assert!(has_mark());
+    let subject = ("shop", ErasureKind::Project, "");
+    let erasure = control.request_erasure(subject, &ANN, at(1));
+    erasure.await.unwrap();
+    let skipped = BTreeSet::new();
+    let pass = control.next_pass(at(3), &skipped, at(3)).await.unwrap();
+    assert!(control.finish_pass(&pass, at(4)).await.unwrap());
+    assert!(!has_mark());
 }
 
 async fn servers_that_start_at_once_all_start(place: Place) {

@@ -1,6 +1,6 @@
 //! Takes what the threads of the app recorded, and adds it to the pending batch.
 
-use unjank_protocol::{Signal, Span, Text};
+use unjank_protocol::{Limits, Signal, Span, Text};
 
 use super::Worker;
 use crate::clock::{Moment, whole_millis};
@@ -58,7 +58,7 @@ impl Worker {
         self.prepare(turn, now);
         let meaning = meaning(record, times, &mut self.names, &self.shared);
         let mut span = record.to_span(&meaning, Text::from);
-        span.sample_rate *= probability;
+        span.sample_rate = (span.sample_rate * probability).max(Limits::SMALLEST_RATE);
         let json = self.pending.add_span(&span);
         self.spill.event(Signal::Spans, json);
     }

@@ -138,12 +138,20 @@ pub(crate) fn users_csv(digest: &Digest) -> String {
     table
 }
 
-/// Quotes a text. Text that a spreadsheet would run as a formula gets a leading apostrophe.
+/// The signs that begin a formula.
+const SIGNS: [char; 8] = ['=', '+', '@', '-', '＝', '＋', '－', '＠'];
+
+/// Quotes a text. Text that a spreadsheet would run as a formula gets a leading apostrophe. Spreadsheets skip blanks and invisible characters
+/// before a sign.
 fn cell(text: &str) -> String {
-    let guard = if text.starts_with(['=', '+', '@', '-', '\t', '\r']) {
-        "'"
-    } else {
-        ""
+    let is_seen = |letter: &char| {
+        letter.is_alphanumeric() || letter.is_ascii_graphic() || SIGNS.contains(letter)
+    };
+    let first = text.chars().find(is_seen);
+    let is_formula = first.is_some_and(|letter| SIGNS.contains(&letter));
+    let guard = match is_formula || text.starts_with(['\t', '\r', '\n']) {
+        true => "'",
+        false => "",
     };
     format!("\"{guard}{}\"", text.replace('"', "\"\""))
 }
@@ -155,7 +163,9 @@ mod tests {
     #[test]
     fn ids_of_users_are_quoted_and_never_formulas() {
         assert_eq!(cell("a,\"b\""), "\"a,\"\"b\"\"\"");
-        assert_eq!(cell("=1+1"), "\"'=1+1\"");
+        for formula in ["=1+1", " =1+1", "\u{200b}＝1", "-1", "\t1"] {
+            assert_eq!(cell(formula), format!("\"'{formula}\""));
+        }
         assert_eq!(cell("u-1"), "\"u-1\"");
     }
 }

@@ -7,13 +7,16 @@ use regex::Regex;
 use super::patterns::regex;
 
 /// What follows `@` in file names and package names, and is no top-level domain, or one without people.
-const ENDINGS: &str = "aab aar apk appex arb asar asset atlas avif bak bin bmp bundle caf car cer cfg cjs conf cpp crt css csv cxx dart \
-    dat dds deb debug der dex dll dmg dylib dsym ejs elf eot exe fbx fnt framework gif glb glsl gltf gradle hbc hbs heic heif hlsl hpp \
-    hprof htm html icns ico ini ipa iso jar java jks jpeg jpg json jsx keystore kts ktx less lock log lottie lproj lua map mdx mjs \
-    mlmodel mlmodelc mlpackage msi nib node obj ogg onnx otf pak path pbxproj pdb pdf pem pfx php pkg plist plt png prefab proto psd \
-    pvr raw realm riv rpm sass scala scss sdk shader skel snap spv sql sqlite storyboard strings stringsdict styl svelte svg svgz swf \
-    swift sym tar tflite tgz tiff tmp tmx toml trace tsx ttc ttf txt unity usdz vue wasm wat wav webm webmanifest webp woff xcassets \
-    xcframework xcodeproj xib xml yaml yml";
+const ENDINGS: &str = "aab aac aar aiff apk apks appex arb asar asset astc atlas avi avif bak bin blend bmp bundle caf car cer cfg cjs \
+    ckpt comp conf cpp crt cshtml csproj css csv cur cxx dae dart dat dds deb debug der dex diff dll dmg dmp dsym dylib ejs elf \
+    entitlements eot exe exr fbx flac fnt frag framework geom gguf gif glb glsl gltf gradle hbc hbs hdr heic heif hlsl hpp hprof htm \
+    html icns ico ini ipa iso jar java jks jpeg jpg json jsx jxl keystore kts ktx less lock log lottie lproj lua map mdx metal metallib \
+    mjs mkv mlmodel mlmodelc mlpackage momd mpeg mpg msi nib node npy npz nupkg oat obb obj odex ogg onnx opus otf pak parquet patch \
+    path pbxproj pdb pdf pem pfx php pkg plist plt ply png prefab proto psd pth pvr raw razor realm resw resx riv rpm rtf safetensors \
+    sass scala scss sdk shader skel sln snap spv sql sqlite srt stl storyboard strings stringsdict styl svelte svg svgz swf swift \
+    swiftmodule sym tar tbd tesc tese tflite tga tgz tiff tmp tmx toml trace tsx ttc ttf txt unity usd usda usdc usdz vdex vert vtt vue \
+    wasm wat wav webm webmanifest webp whl wma wmv woff xaml xapk xcassets xcconfig xcdatamodeld xcframework xcodeproj xcscheme xctest \
+    xcworkspace xib xml xsd xsl yaml yml";
 
 /// Endings of units of systemd, whose instances have numbers: `user@1000.service`.
 const UNITS: &str = "automount device mount scope service slice socket swap target timer";
@@ -35,6 +38,9 @@ const METHODS: &str = "accept apply cancel close commit create destroy dispatch 
 
 /// Schemes of URLs of packages, in which a version follows `@`.
 const PACKAGES: [&str; 5] = ["jsr", "npm", "turbopack", "webpack", "webpack-internal"];
+
+/// Roots of Android's file system. In the names of compiled code, `@` stands for `/`: `system@framework@boot.art`.
+const ROOTS: &str = "apex data mnt odm oem product system system_ext vendor";
 
 /// What precedes `@` in code.
 const WORDS: &str = "break continue return super this";
@@ -63,6 +69,7 @@ pub(super) fn is_address(before: &str, local: &str, domain: &str, after: &str) -
         || (has(UNITS, ending) && domain.bytes().any(|byte| byte.is_ascii_digit()))
         || (has(WORDS, local) && !has(PEOPLE, ending))
         || (local == "git" && is_path(after))
+        || is_compiled_code(before, local, ending, after)
         || matches!(domain, "plt.got" | "plt.sec")
         || (ending == "so" && is_library(domain, after))
         || VERSION.is_match(domain)
@@ -75,6 +82,25 @@ pub(super) fn is_address(before: &str, local: &str, domain: &str, after: &str) -
 fn is_path(after: &str) -> bool {
     let path = after.strip_prefix([':', '/']);
     path.is_some_and(|path| path.starts_with(|char: char| char.is_alphanumeric()))
+}
+
+/// Endings of compiled code on Android.
+const COMPILED: &str = "art dex oat odex vdex";
+
+/// Whether this is a part of a path of Android with `@` in place of `/`: `data@app@com.example.shop-1@base.apk@classes.vdex`.
+fn is_compiled_code(before: &str, local: &str, ending: &str, after: &str) -> bool {
+    /// How many bytes before the match are searched for the root.
+    const NEAR: usize = 200;
+    let is_other = |char: char| !char.is_ascii_alphanumeric() && !"@._+-~=".contains(char);
+    let near = before.floor_char_boundary(before.len().saturating_sub(NEAR));
+    let near = before.get(near..).unwrap_or_default();
+    let start = near.rsplit(is_other).next().unwrap_or_default();
+    let root = start.split_once('@').map_or(local, |(root, _)| root);
+    let is_inside = start.contains('@') || (start.is_empty() && after.starts_with('@'));
+    let rest = after.split(is_other).next().unwrap_or_default();
+    let rest = rest.trim_end_matches('.');
+    let last = rest.rsplit('.').next().filter(|last| !last.is_empty());
+    is_inside && has(ROOTS, root) && has(COMPILED, last.unwrap_or(ending))
 }
 
 /// Whether what ends in `.so` is a shared library, such as in `malloc@libc.so.6`, and not an address in Somalia.

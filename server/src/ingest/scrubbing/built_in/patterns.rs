@@ -22,11 +22,11 @@ pub(super) static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
 /// If not, one may begin in the next group: `order 4000 4111 1111 1111 1111`.
 pub(super) static CARD: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\b[3-6][0-9]{3}(?P<rest>(?:[ \x{a0}\x{202f}-]?[0-9]){9,15})\b"));
-/// International numbers with `+`, and North American numbers in their usual groups.
+/// International numbers with `+`, and North American numbers in their usual groups. The code of an area may have one digit: `+33 (0)6 12…`.
 pub(super) static PHONE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?x) (^|[^0-9A-Za-z+]) (?:
-            \(?\+[1-9][0-9]{0,2}\)? (?:[\x20.-]?\(?[0-9]{2,4}\)?){2,5}
+            \(?\+[1-9][0-9]{0,2}\)? (?:[\x20.-]?\(?[0-9]\)?){0,2} (?:[\x20.-]?\(?[0-9]{2,4}\)?){2,5}
           | \(?[2-9][0-9]{2}\)?[\x20-][2-9][0-9]{2}-[0-9]{4}
         ) \b",
     )

@@ -178,6 +178,14 @@ impl<D: Destination> Writer<D> {
         }
     }
 
+    /// Fails if another process holds the lease on the log, see [`Claims::take_over`](unjank_database::Claims::take_over).
+    pub(super) async fn check_lease(&self) -> Result<(), Failure> {
+        match &self.claims {
+            Some(shared) => in_time(shared.check_lease(self.ledger.log_id)).await,
+            None => Ok(()),
+        }
+    }
+
     /// After this time the writer must not insert into `batches`: another server could release the claims before the INSERT ends.
     pub(super) fn claims_end(&self, table: &str) -> Option<Instant> {
         (self.claims.is_some() && table == "batches").then_some(self.claimed_at + FRESH)

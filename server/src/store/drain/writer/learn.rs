@@ -1,5 +1,5 @@
 //! Compares the ledger with ClickHouse once per process. The ledger may have been lost or restored from a backup, and the clock may
-//! have been set back.
+//! have been set back. Compares them again if `unjank log drain` has drained a copy of the log meanwhile.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,10 +9,11 @@ use uuid::Uuid;
 use super::Writer;
 use crate::store::clickhouse::Failure;
 use crate::store::drain::destination::Destination;
+use crate::store::drain::ledger::Range;
 use crate::store::drain::tally::Counted;
 use crate::store::number::Number;
 use crate::store::old_fault::{OldFault, is_back};
-use crate::store::raw::RawTable;
+use crate::store::raw_tables::RawTable;
 
 /// Only folds drawn within this time before the last number are recalled. `rollups rebuild` handles older ones.
 const RECALLED: Duration = Duration::from_secs(6 * 60 * 60);
@@ -26,6 +27,8 @@ impl<D: Destination> Writer<D> {
             self.knows_last = true;
             return Ok(());
         }
+        // The queries may be those of `unjank log drain` on a copy of the log.
+        self.check_lease().await?;
         let log_id = self.ledger.log_id;
         let mut logs: BTreeSet<Uuid> = self.ledger.folds.iter().map(|fold| fold.log_id).collect();
         logs.insert(log_id);
@@ -50,7 +53,7 @@ impl<D: Destination> Writer<D> {
         if let Some(newest) = unknown.last() {
             // The ledger is older than ClickHouse. Every record of the log must be checked again before any fold is rolled up.
             next.range = None;
-            next.folds_wait_for = self.log.durable_at_open();
+            next.folds_wait_for = next.folds_wait_for.max(self.log.durable_at_open());
             next.last = next.last.max(newest.last_of_fold());
         }
         next.last = next.last.max(counted);
@@ -58,6 +61,24 @@ impl<D: Destination> Writer<D> {
         self.commit(next).await?;
         self.knows_last = true;
         Ok(())
+    }
+
+    /// Fails if a new range has records that ClickHouse got since [`Self::learn`], in ranges of this log that this process does not know. The next attempt
+    /// learns these ranges, their counts and their folds first.
+    pub(super) fn check_unknown_ranges(&mut self, range: &Range) -> Result<(), Failure> {
+        let (log, last) = (Number::log_bits(self.ledger.log_id), self.ledger.last);
+        let mut origins = range.again.iter().map(|(_, number)| number.range());
+        let is_known = !origins.any(|origin| origin.log() == log && origin > last);
+        if is_known || is_back(OldFault::NumbersRepeat) {
+            return Ok(());
+        }
+        (self.knows_last, self.knows_folds) = (false, false);
+        // The process that sent them may have drained any record of this log.
+        self.ledger.folds_wait_for = *self.log.durable().borrow();
+        Err(Failure::Later(
+            "another process has drained records of this log; the writer compares its ledger with ClickHouse again"
+                .to_owned(),
+        ))
     }
 
     /// Adds folds to the ledger that have rows in ClickHouse but no mark in their roll-ups.

@@ -19,7 +19,7 @@ use crate::store::drain::tally::{Marks, Tally};
 use crate::store::log::LogRecords;
 use crate::store::number::Number;
 use crate::store::old_fault::{OldFault, is_back};
-use crate::store::raw::RawTable;
+use crate::store::raw_tables::RawTable;
 
 /// Maximum number of numbers in one statement.
 const ASKED_AT_ONCE: usize = 1_000;

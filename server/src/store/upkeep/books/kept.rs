@@ -7,7 +7,7 @@ use unjank_protocol::Limits;
 use super::page::{Book, Page, Side};
 use super::{DAY, HOUR, Period, ceil};
 use crate::store::clickhouse::{ClickHouse, Failure};
-use crate::store::raw::RAW;
+use crate::store::raw_tables::RAW;
 
 /// How long each table keeps its rows, and which rows were dropped earlier.
 #[derive(Clone, Debug, Default)]

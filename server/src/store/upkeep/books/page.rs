@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Serialize;
 
-use crate::store::raw::{RAW, RawTable};
+use crate::store::raw_tables::{RAW, RawTable};
 use crate::store::roll_ups::RollUpTable;
 
 /// What a page compares.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::store::raw::{Month, RawTable};
+use crate::store::raw_tables::{Month, RawTable};
 use crate::store::roll_ups::fold::{RollUp, Target};
 use crate::store::upkeep::books::{Kept, Period, bound, month_of};
 

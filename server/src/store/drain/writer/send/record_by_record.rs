@@ -13,7 +13,7 @@ use crate::store::drain::tally::Tally;
 use crate::store::drain::writer::Writer;
 use crate::store::number::Number;
 use crate::store::old_fault::{OldFault, is_back};
-use crate::store::raw::{Day, RawTable};
+use crate::store::raw_tables::{Day, RawTable};
 
 impl<D: Destination> Writer<D> {
     /// Sends one record's rows of one table. Rejected rows go to the dead-letter folder.

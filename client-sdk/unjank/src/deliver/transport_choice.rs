@@ -1,4 +1,4 @@
-//! What carries requests in this configuration.
+//! Chooses what carries requests: the transport of the app, the built-in HTTP client, or nothing.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use super::problem;
 use super::transport::{self, Transport};
 use crate::config::Config;
 
-/// Returns what carries requests, or why there is nothing.
-pub(crate) fn transport(config: &Config) -> Result<Arc<dyn Transport>, String> {
+/// Returns the transport of a configuration, or why there is none.
+pub(crate) fn choose(config: &Config) -> Result<Arc<dyn Transport>, String> {
     if let Some(transport) = &config.transport {
         return Ok(Arc::clone(transport));
     }

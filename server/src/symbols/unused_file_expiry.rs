@@ -1,4 +1,5 @@
-//! Deletes symbol files that no stored stack needs any longer.
+//! Expires symbol files: the retention sweep deletes those that were neither uploaded nor used for a long time and that no stored stack needs.
+//! `file_removal` removes the single file.
 
 use std::time::Duration;
 

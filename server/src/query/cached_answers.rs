@@ -1,4 +1,4 @@
-//! Answers that change slowly, remembered for some minutes by project. One query at a time reads; others wait for its result.
+//! Answers that change slowly, cached for some minutes by project. One query at a time reads; others wait for its result.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,13 +8,13 @@ use unjank_foundation::clock::UnixTime;
 
 use super::QueryError;
 
-/// Maximum number of projects. A full memory is cleared.
+/// Maximum number of projects. A full cache is cleared.
 const MOST_PROJECTS: usize = 256;
 
 /// By project: the time at which the answer was read, and the answer.
 type Answers<T> = BTreeMap<String, (UnixTime, Arc<T>)>;
 
-pub(super) struct Remembered<T> {
+pub(super) struct CachedAnswers<T> {
     /// Maximum age of an answer.
     fresh: Duration,
     answers: Arc<Mutex<Answers<T>>>,
@@ -22,7 +22,7 @@ pub(super) struct Remembered<T> {
     reading: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl<T> Clone for Remembered<T> {
+impl<T> Clone for CachedAnswers<T> {
     fn clone(&self) -> Self {
         Self {
             fresh: self.fresh,
@@ -32,7 +32,7 @@ impl<T> Clone for Remembered<T> {
     }
 }
 
-impl<T> Remembered<T> {
+impl<T> CachedAnswers<T> {
     pub(super) fn new(fresh: Duration) -> Self {
         Self {
             fresh,

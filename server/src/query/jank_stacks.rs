@@ -12,7 +12,7 @@ use crate::store::reads::StackDetail;
 const MOST_STACKS: u64 = 1_000;
 
 /// The stacks of the selected janks, by descending total time. In a comparison, stacks that only the base has follow.
-pub struct Weighed {
+pub struct JankStacks {
     pub stacks: Vec<JankStack>,
     pub details: HashMap<u64, StackDetail>,
 }
@@ -27,7 +27,7 @@ pub struct JankStack {
     pub base: Option<f64>,
 }
 
-impl Weighed {
+impl JankStacks {
     pub async fn read(
         clickhouse: &ClickHouse,
         project: &str,

@@ -1,4 +1,5 @@
-// `fetch` with automatic refresh of the session. An access token lasts ten minutes. A refresh token works once and returns the next one.
+// Refreshes the session of the logged-in user, and repeats the request that needed it. An access token lasts ten minutes. A refresh token works
+// once and returns the next one.
 
 const REFRESH = '/api/v1/session/refresh';
 /** Requests without a session, for which a refresh is useless. */
@@ -37,11 +38,11 @@ export async function refusesPassword(response: Response): Promise<boolean> {
 
 /** Allows one refresh at a time, across all tabs. Requests that failed together share one refresh. */
 function refresh(): Promise<boolean> {
-  underWay ??= oneOfAllTabs().finally(() => (underWay = null));
+  underWay ??= refreshOnceForAllTabs().finally(() => (underWay = null));
   return underWay;
 }
 
-async function oneOfAllTabs(): Promise<boolean> {
+async function refreshOnceForAllTabs(): Promise<boolean> {
   return navigator.locks.request(LOCK, async () => {
     const last = Number(localStorage.getItem(REFRESHED_AT) ?? 0);
     if (Math.abs(Date.now() - last) < FRESH_MS) return true;

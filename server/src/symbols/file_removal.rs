@@ -1,4 +1,5 @@
-//! Removes symbol files, and their contents from the store.
+//! Removes one symbol file at once, with its content: if a user asks for it, if its content is lost, or if nothing uses it any longer.
+//! `unused_file_expiry` decides which files expire, and `orphaned_contents` deletes contents that have no file.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -13,8 +14,6 @@ use super::store::StoreError;
 
 /// The time limit for deleting a content. Other servers that add files of the project wait meanwhile, at most 15 s.
 const DELETE_WITHIN: Duration = Duration::from_secs(10);
-/// A content without a file is deleted when it was stored so long ago. The file of a younger one may be about to be added.
-const LEFTOVERS_LIVE: Duration = Duration::from_secs(24 * 3600);
 
 impl Lookups {
     /// Removes a file whose content is lost, so that it can be uploaded again.
@@ -63,33 +62,8 @@ impl Lookups {
         self.drop_content(project, removed.await?).await
     }
 
-    /// Deletes the contents that no file has: a server was killed before it added the file, or after it removed the file. Returns their number.
-    ///
-    /// If most contents of a project are without a file, all of them stay: the server was probably started with another control database.
-    pub(super) async fn drop_leftovers(&self) -> Result<usize, LookupError> {
-        let before = self.clock.now() - LEFTOVERS_LIVE;
-        let mut dropped = 0;
-        for project in self.control.projects().await? {
-            let stored = self.store.contents_in_folder(&project.id).await?;
-            let used = self.control.contents_of_symbol_files(&project.id).await?;
-            let all = stored.len();
-            let is_leftover =
-                |(content, at): &(String, UnixTime)| *at < before && !used.contains(content);
-            let leftovers: Vec<_> = stored.into_iter().filter(is_leftover).collect();
-            if leftovers.len() > all / 2 {
-                continue;
-            }
-            for (content, _) in leftovers {
-                let _changing = self.changing.lock().await;
-                self.drop_content(&project.id, Some(content)).await?;
-                dropped += 1;
-            }
-        }
-        Ok(dropped)
-    }
-
     /// Deletes the content of a removed file, unless another server has added a file with this content meanwhile.
-    async fn drop_content(
+    pub(super) async fn drop_content(
         &self,
         project: &str,
         content: Option<String>,

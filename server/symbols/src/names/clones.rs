@@ -1,0 +1,157 @@
+//! What compilers add to the symbols of copies of a function: `pay.isra.0.cold` is `pay`.
+
+/// Additions of GCC and LLVM that a number follows.
+const NUMBERED: [&str; 11] = [
+    "__part",
+    "__uniq",
+    "clone",
+    "constprop",
+    "isra",
+    "llvm",
+    "lto_priv",
+    "part",
+    "simdclone",
+    "specialized",
+    "warm",
+];
+
+/// Additions of GCC and LLVM that no number need follow.
+const ALONE: [&str; 7] = [
+    "argelim",
+    "argprom",
+    "cfi",
+    "cfi_jt",
+    "cold",
+    "localalias",
+    "retelim",
+];
+
+/// Removes the additions from a symbol of native code.
+pub(super) fn without_clones(symbol: &str) -> &str {
+    let mut rest = without_notes(symbol);
+    while let Some((before, last)) = rest.rsplit_once('.') {
+        // A linker that optimizes the whole program numbers functions that have one name.
+        if before.is_empty() || !(is_number(last) || is_addition(last)) {
+            break;
+        }
+        rest = before;
+    }
+    rest
+}
+
+/// Removes the additions from a function of any language. In some languages, `Cart.clone` is a method, so words that a number follows in
+/// native code are kept without one.
+#[must_use]
+pub fn without_certain_clones(function: &str) -> &str {
+    let mut rest = without_notes(function);
+    while let Some((before, last)) = rest.rsplit_once('.') {
+        let shorter = match before.rsplit_once('.') {
+            Some((shorter, word)) if is_number(last) && is_addition(word) => shorter,
+            _ if ALONE.contains(&last) => before,
+            _ => break,
+        };
+        if shorter.is_empty() {
+            break;
+        }
+        rest = without_notes(shorter);
+    }
+    rest
+}
+
+/// Removes what demanglers make of additions: `shop::pay(int) [clone .isra.0]` and `shop::pay(int) (.cold)` are `shop::pay(int)`.
+fn without_notes(mut name: &str) -> &str {
+    while let Some(shorter) = without_note(name) {
+        name = shorter;
+    }
+    name
+}
+
+fn without_note(name: &str) -> Option<&str> {
+    let (before, note) = match name.strip_suffix(']') {
+        Some(name) => name.rsplit_once(" [clone .")?,
+        None => name.strip_suffix(')')?.rsplit_once(" (.")?,
+    };
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_');
+    let is_note = !before.is_empty() && !note.starts_with('.') && note.bytes().all(is_letter);
+    is_note.then_some(before)
+}
+
+fn is_addition(word: &str) -> bool {
+    NUMBERED.contains(&word) || ALONE.contains(&word)
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_have_the_name_of_the_function() {
+        let cases = [
+            ("pay.cold", "pay"),
+            ("pay.isra.0.cold", "pay"),
+            ("pay.part.0.constprop.1", "pay"),
+            ("_ZN4shop3payEv.llvm.1234567890", "_ZN4shop3payEv"),
+            ("pay.lto_priv.0", "pay"),
+            ("pay.cold.1", "pay"),
+            ("pay.cfi", "pay"),
+            ("pay.cfi_jt", "pay"),
+            ("pay.cfi.llvm.12345", "pay"),
+            ("pay.simdclone.0", "pay"),
+            ("pay.__uniq.12345.__part.1", "pay"),
+            ("pay.specialized.1", "pay"),
+            ("pay.argelim.argprom", "pay"),
+            ("shop::pay(int) [clone .isra.0]", "shop::pay(int)"),
+            (
+                "shop::pay(int) [clone .isra.0] [clone .cold]",
+                "shop::pay(int)",
+            ),
+            ("shop::pay(int) const (.cold)", "shop::pay(int) const"),
+            ("shop::pay(int) (.cold.1)", "shop::pay(int)"),
+        ];
+        for (symbol, expected) in cases {
+            assert_eq!(without_clones(symbol), expected);
+            assert_eq!(without_certain_clones(symbol), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_are_additions_to_symbols_of_native_code_only() {
+        let cases = [
+            ("write_str.321", "write_str"),
+            (
+                "_RNvXsZ_NtC5alloc6string9write_str.139",
+                "_RNvXsZ_NtC5alloc6string9write_str",
+            ),
+            ("pay.321.llvm.99", "pay"),
+            ("pay.part", "pay"),
+        ];
+        for (symbol, expected) in cases {
+            assert_eq!(without_clones(symbol), expected);
+        }
+        for function in ["write_str.321", "Cart.clone", "Cart.part", "Cart.pay.3"] {
+            assert_eq!(without_certain_clones(function), function);
+        }
+    }
+
+    #[test]
+    fn names_without_additions_are_kept() {
+        let names = [
+            "",
+            ".321",
+            ".cold",
+            "Cart.pays (twice)",
+            "shop::print(char const*, ...)",
+            "shop::print (...)",
+            "shop::[clone]",
+            "$s4Shop4CartC3payyyF",
+        ];
+        for name in names {
+            assert_eq!(without_clones(name), name);
+            assert_eq!(without_certain_clones(name), name);
+        }
+    }
+}
