@@ -184,6 +184,13 @@ bench-queries: check-tools
 	$(CARGO) build --release --locked -p unjank-server -p unjank-loadtest
 	target/release/unjank-loadtest queries --server-bin target/release/unjank --data-dir target/bench-queries --spans $(SPANS)
 
+## bench-cold-start: measure how soon a server with the data of bench-queries takes batches, answers queries and stops.
+## COLD=--drop-caches as after a reboot; needs root
+.PHONY: bench-cold-start
+bench-cold-start: check-tools
+	$(CARGO) build --release --locked -p unjank-server -p unjank-loadtest
+	target/release/unjank-loadtest cold-start --server-bin target/release/unjank --data-dir target/bench-queries $(COLD)
+
 ## bench-alerts: measure whether alert rules find slow-downs of simulated fleets, and do not fire for DAYS days without a change, evaluated
 ## every STEP minutes; the fleets are kept in target/bench-alerts
 DAYS ?= 30
@@ -218,12 +225,12 @@ attacks: check-tools
 	UNJANK_ATTACK_SERVER=$(CURDIR)/target/release/unjank UNJANK_ATTACK_P99_MS=200 \
 		$(CARGO) test --locked -p unjank-server --test it attacks:: -- --nocapture --test-threads 1
 
-## simulate: run the server on a simulated disk and a simulated ClickHouse with faults, for SEEDS seeds; SEED=7 prints the history of one
+## simulate: run the server on a simulated disk and a simulated ClickHouse with faults, for SEEDS seeds; SEED=7 prints the history of one; SERVERS=2 runs two servers
 SEEDS ?= 20000
 .PHONY: simulate
 simulate: check-tools
 	FROM=$(FROM) SEEDS=$(SEEDS) SEED=$(SEED) $(CARGO) test --release --locked -p unjank-server --lib -- \
-	  --exact store::simulation::seeds_hold --nocapture
+	  --exact store::simulation::$(if $(filter 2,$(SERVERS)),seeds_of_two_servers_hold,seeds_hold) --nocapture
 
 ## openapi: regenerate server/openapi.json, the API document, from the code
 openapi:

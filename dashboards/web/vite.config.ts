@@ -73,5 +73,5 @@ export default defineConfig({
   // `npm run dev` serves the source, and forwards API requests to a running server.
   server: { proxy: Object.fromEntries(['/api', '/v1', '/openapi.json'].map((path) => [path, server])) },
   // Texts with times must not depend on the zone of the machine.
-  test: { include: ['tests/**/*.test.ts'], env: { TZ: 'UTC' } },
+  test: { include: ['tests/**/*.test.ts'], env: { TZ: 'UTC' }, css: { include: /tokens\.css/ } },
 });

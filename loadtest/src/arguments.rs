@@ -263,6 +263,9 @@ pub(crate) struct BenchArgs {
     /// Maximum memory for batches built ahead, in MiB.
     #[arg(long, default_value_t = 3_072)]
     pub(crate) memory_mib: u64,
+    /// How long to measure the server while nobody talks to it, in minutes, at the end. 0 leaves that out.
+    #[arg(long, default_value_t = 10.0)]
+    pub(crate) idle_minutes: f64,
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]

@@ -9,6 +9,7 @@ use crate::console;
 use crate::delivery::Backoff;
 use crate::events::Mix;
 use crate::fingerprint::Times;
+use crate::idle;
 use crate::load::{Outcome, Stops};
 use crate::lone;
 use crate::otlp::Format;
@@ -61,6 +62,9 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<Report> {
         duration: args.duration / 4,
     };
     report.polls = Some(polls.measure().await?);
+    if args.idle_minutes > 0.0 {
+        report.idle = Some(idle::measure(&server, args.idle_minutes).await?);
+    }
     server.stop().await?;
     Ok(report)
 }

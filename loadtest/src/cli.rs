@@ -5,7 +5,9 @@ use clap::{Parser, Subcommand};
 use crate::alerts::AlertsArgs;
 use crate::arguments::{BenchArgs, ChaosArgs, ReplayArgs, RunArgs};
 use crate::changes::ChangesArgs;
+use crate::cold_start::ColdStartArgs;
 use crate::faults::FaultsArgs;
+use crate::idle::IdleArgs;
 use crate::queries::QueriesArgs;
 use crate::soak::SoakArgs;
 use crate::symbols::SymbolsArgs;
@@ -60,6 +62,12 @@ pub(crate) enum Command {
     /// Measure the queries of the dashboard's screens on a large store, which is filled once and kept: prints latency and rows
     /// read of each.
     Queries(Box<QueriesArgs>),
+    /// Measure how soon a server with a large store acknowledges a batch, answers a query and stops. The exit code is 1 if a batch
+    /// takes more than 1 s, or a query more than 5 s.
+    ColdStart(Box<ColdStartArgs>),
+    /// Measure CPU time, memory, wake-ups and writes of a server and its engine while nobody talks to them. The exit code is 1 if
+    /// they take more than 1 % of a core or 350 MB.
+    Idle(Box<IdleArgs>),
     /// Measure how fast stacks become readable with large R8 mappings, how much memory that takes, and whether ingest gets slower.
     Symbols(Box<SymbolsArgs>),
     /// Measure how soon a change by an operator is in force on a server: a configuration, a key, a limit. Also how long a stop takes.

@@ -62,7 +62,8 @@ async fn until_seen(clickhouse: &ClickHouse, sql: &str, begun: Instant) -> Resul
     Ok(begun.elapsed())
 }
 
-fn batch(name: &str) -> serde_json::Value {
+/// Returns a batch with one span.
+pub(crate) fn batch(name: &str) -> serde_json::Value {
     let id = Uuid::new_v4();
     json!({
         "batch_id": id,

@@ -1,7 +1,8 @@
 //! `unjank-loadtest`: simulates devices that send to an unjank server, and verifies what the server stored.
 //!
-//! Read top-down: `run`, `replay`, `chaos`, `faults`, `bench`, `soak`, `queries`, `symbols`, `changes` and `alerts` are the commands. `workload`
-//! assembles a load from `plan` (who sends when), `parcel` (what is sent), `generator` and `pacing` (build ahead, release on
+//! Read top-down: `run`, `replay`, `chaos`, `faults`, `bench`, `soak`, `queries`, `cold-start`, `idle`, `symbols`, `changes` and `alerts` are
+//! the commands.
+//! `workload` assembles a load from `plan` (who sends when), `parcel` (what is sent), `generator` and `pacing` (build ahead, release on
 //! time), and `delivery` and `post` (retry and send). `ledger` records what the devices sent, and `verify` compares it with the
 //! store.
 
@@ -14,6 +15,7 @@ mod chaos;
 mod cli;
 mod clickhouse;
 mod clock;
+mod cold_start;
 mod console;
 mod delivery;
 mod drain;
@@ -22,6 +24,7 @@ mod faults;
 mod fill;
 mod fingerprint;
 mod fleet;
+mod idle;
 mod ledger;
 mod load;
 mod lone;
@@ -77,6 +80,12 @@ async fn main() -> ExitCode {
     if let Command::Soak(args) = &cli.command {
         return exit_code(soak::run(args).await);
     }
+    if let Command::ColdStart(args) = &cli.command {
+        return exit_code(cold_start::run(args).await);
+    }
+    if let Command::Idle(args) = &cli.command {
+        return exit_code(idle::run(args).await);
+    }
     if let Command::Symbols(args) = &cli.command {
         return exit_code(symbols::run(args).await);
     }
@@ -92,6 +101,8 @@ async fn main() -> ExitCode {
         | Command::Alerts(_)
         | Command::Faults(_)
         | Command::Soak(_)
+        | Command::ColdStart(_)
+        | Command::Idle(_)
         | Command::Symbols(_)
         | Command::Changes(_) => {
             return ExitCode::SUCCESS;
@@ -125,6 +136,8 @@ async fn work(command: &Command) -> Result<Report> {
         | Command::Alerts(_)
         | Command::Faults(_)
         | Command::Soak(_)
+        | Command::ColdStart(_)
+        | Command::Idle(_)
         | Command::Symbols(_)
         | Command::Changes(_) => Err(anyhow!("no load")),
     }

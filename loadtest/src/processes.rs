@@ -1,5 +1,6 @@
-//! Reads CPU time and peak memory of processes from `/proc`.
+//! Reads CPU time, memory and writes of processes from `/proc`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -96,10 +97,46 @@ pub(crate) fn resident(pid: u32) -> Option<Resident> {
     })
 }
 
+/// CPU time and wake-ups of threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ThreadUsage {
+    /// User and system time since the threads started, in seconds.
+    pub(crate) cpu_s: f64,
+    /// How often the threads waited for something.
+    pub(crate) wake_ups: u64,
+}
+
+/// Returns the usage of the threads that a process has now, by name.
+pub(crate) fn threads(pid: u32) -> Option<BTreeMap<String, ThreadUsage>> {
+    let ticks = rustix::param::clock_ticks_per_second() as f64;
+    let mut threads = BTreeMap::<String, ThreadUsage>::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        let read = |file: &str| fs::read_to_string(entry.path().join(file)).ok();
+        // A thread that has ended meanwhile is skipped.
+        let (Some(stat), Some(status)) = (read("stat"), read("status")) else {
+            continue;
+        };
+        let name = status.lines().find_map(|line| line.strip_prefix("Name:"))?;
+        let usage = threads.entry(name.trim().to_owned()).or_default();
+        usage.cpu_s += cpu_ticks(&stat)? as f64 / ticks;
+        usage.wake_ups += number(&status, "voluntary_ctxt_switches:")?;
+    }
+    Some(threads)
+}
+
+/// Returns how many bytes a process has sent to the disk.
+pub(crate) fn written_bytes(pid: u32) -> Option<u64> {
+    let io = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    number(&io, "write_bytes:")
+}
+
 fn memory(status: &str, name: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib * 1_024)
+    Some(number(status, name)? * 1_024)
+}
+
+fn number(lines: &str, name: &str) -> Option<u64> {
+    let line = lines.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// The machine that ran the measurement.
@@ -157,6 +194,7 @@ mod tests {
     fn this_process_and_machine_can_be_read() {
         assert!(own_usage().is_some_and(|usage| usage.peak_rss_bytes > 0));
         assert_eq!(usage(u32::MAX), None);
+        assert!(threads(std::process::id()).is_some_and(|threads| !threads.is_empty()));
         assert!(!Machine::here().kernel.is_empty());
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::clock;
+use crate::idle::Idle;
 use crate::load::Outcome;
 use crate::lone::Freshness;
 use crate::polls::Polls;
@@ -34,6 +35,8 @@ pub(crate) struct Report {
     pub(crate) polls: Option<Polls>,
     /// Single batches, if measured.
     pub(crate) lone: Option<Freshness>,
+    /// The server while nobody talks to it, if measured.
+    pub(crate) idle: Option<Idle>,
     /// Rows and bytes of the whole database, including rows of other senders.
     pub(crate) storage: Vec<TableSize>,
     /// Columns of the table `spans`, if measured.
@@ -65,6 +68,7 @@ impl Report {
             phases: Vec::new(),
             polls: None,
             lone: None,
+            idle: None,
             storage: Vec::new(),
             span_columns: Vec::new(),
             verification: None,

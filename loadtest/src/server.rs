@@ -46,6 +46,7 @@ pub(crate) struct Server {
 pub(crate) type Settings = Vec<(&'static str, String)>;
 
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Server {
     /// Starts the server on free ports, which it keeps across restarts.
@@ -215,7 +216,8 @@ impl Server {
         if let Some(pid) = pid {
             kill_process(pid, Signal::TERM).context("ending the server")?;
         }
-        for _ in 0..300 {
+        let begun = Instant::now();
+        while begun.elapsed() < END_TIMEOUT {
             if self
                 .child
                 .try_wait()
@@ -224,9 +226,9 @@ impl Server {
             {
                 return Ok(());
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        bail!("the server did not end within 30 s after SIGTERM")
+        bail!("the server did not end within {END_TIMEOUT:?} after SIGTERM")
     }
 
     fn check_alive(&mut self) -> Result<()> {

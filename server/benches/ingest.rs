@@ -118,11 +118,47 @@ fn request(seed: u64) -> Value {
     }]})
 }
 
+/// Adds what SDKs find out about a process and its machine. Each span is stored with these attributes.
+fn with_long_resource(mut request: Value) -> Value {
+    let attributes = &mut request["resourceSpans"][0]["resource"]["attributes"];
+    let more = [
+        ("host.arch", "arm64"),
+        ("host.name", "build-7.shop.example"),
+        (
+            "os.description",
+            "Linux 6.18.2-arch1 #1 SMP PREEMPT_DYNAMIC",
+        ),
+        ("process.command", "/opt/shop/bin/shop"),
+        ("process.executable.name", "shop"),
+        ("process.owner", "shop"),
+        (
+            "process.runtime.description",
+            "Eclipse Adoptium OpenJDK 64-Bit Server VM 21.0.9+10-LTS",
+        ),
+        ("process.runtime.name", "OpenJDK Runtime Environment"),
+        ("process.runtime.version", "21.0.9+10-LTS"),
+        ("service.namespace", "shop"),
+    ];
+    for (key, value) in more {
+        let one = json!({"key": key, "value": {"stringValue": value}});
+        attributes.as_array_mut().unwrap().push(one);
+    }
+    request
+}
+
 fn otlp_steps(group: &mut BenchmarkGroup<'_, WallTime>, context: &Context<'_>, limits: &Limits) {
     let otlp = request(1);
-    let protobuf: ExportTraceServiceRequest = serde_json::from_value(otlp.clone()).unwrap();
+    let protobuf = |request: &Value| {
+        let request: ExportTraceServiceRequest = serde_json::from_value(request.clone()).unwrap();
+        request.encode_to_vec()
+    };
     let forms = [
-        ("OTLP protobuf", Form::Protobuf, protobuf.encode_to_vec()),
+        ("OTLP protobuf", Form::Protobuf, protobuf(&otlp)),
+        (
+            "OTLP protobuf, long resource",
+            Form::Protobuf,
+            protobuf(&with_long_resource(otlp.clone())),
+        ),
         ("OTLP JSON", Form::Json, otlp.to_string().into_bytes()),
     ];
     for (name, form, bytes) in &forms {

@@ -6,7 +6,7 @@
 //! checks whether erased rows have reappeared, and reopens the erasure if so.
 
 mod pass;
-mod returned;
+mod reappeared_rows;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ use unjank_database::{ControlError, Erasure, ErasureKind};
 use uuid::Uuid;
 
 use self::pass::Pass;
-use self::returned::Returned;
+use self::reappeared_rows::Returned;
 use crate::access::Lease;
 use crate::app::App;
 use crate::store::{DeadLetterError, DeadLetters, ErasureScope, Failure, Subject};

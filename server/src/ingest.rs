@@ -12,10 +12,10 @@ mod faults;
 mod frame_window;
 mod functions;
 mod jank;
+mod json_repair;
 mod metric;
 mod modules;
 mod page_load;
-mod readable;
 mod recomposition;
 mod rejections;
 mod resource;
@@ -34,7 +34,7 @@ use unjank_protocol::{
 };
 use uuid::Uuid;
 
-pub use self::readable::Body;
+pub use self::json_repair::Body;
 pub use self::scrubbing::{Scrubbing, ScrubbingDocument, ScrubbingError, ScrubbingRule};
 pub use self::tally::{SignalTally, Tally};
 pub use crate::ingest::event_checks::Reject;

@@ -36,6 +36,7 @@ pub mod web_origins;
 
 mod app;
 mod bucket;
+mod spreadsheet;
 
 pub use app::App;
 pub use serve::Listeners;

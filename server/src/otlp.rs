@@ -7,18 +7,17 @@ mod attributes;
 mod distribution;
 mod logs;
 mod message;
+mod metric_kit;
 mod metrics;
-mod number;
 mod request;
 mod resource;
+mod scalars;
 mod spans;
 mod value;
 mod wire;
 
 #[cfg(test)]
 mod bounds;
-#[cfg(test)]
-mod properties;
 
 use std::collections::HashMap;
 
@@ -213,8 +212,16 @@ impl<'a> Reader<'a> {
         for (index, resource) in export.resources.items()?.into_iter().enumerate() {
             let of_resource = resource.decode()?;
             let sender = Sender::new(of_resource.resource);
+            let schema = of_resource.schema_url;
             for scope in of_resource.scopes.items()? {
-                let OfScope { mut scope, items } = scope.decode()?;
+                let OfScope {
+                    mut scope,
+                    items,
+                    schema_url,
+                } = scope.decode()?;
+                let has_schema = self.kind != Kind::Metrics;
+                let schemas = has_schema.then(|| [schema_url, schema.clone()]);
+                scope.0.add_schema(schemas.iter().flatten());
                 scope.0.cut_texts();
                 let mut items = items.items()?.into_iter();
                 items.try_for_each(|item| self.item(item, &scope.0, (index, &sender)))?;
@@ -231,7 +238,14 @@ impl<'a> Reader<'a> {
     ) -> Result<(), Unreadable> {
         let (_, sender) = from;
         match self.kind {
-            Kind::Traces => self.add(spans::span(item, scope, sender), Signal::Spans, from),
+            Kind::Traces => {
+                let span = spans::span(item, scope, sender);
+                if let Ok(found) = &span {
+                    metric_kit::metrics(found)
+                        .try_for_each(|metric| self.add(Ok(metric), Signal::Metrics, from))?;
+                }
+                self.add(span, Signal::Spans, from)
+            }
             Kind::Logs => {
                 let unique = self
                     .batch_id

@@ -3,11 +3,10 @@
 
 mod answer;
 mod cached_answers;
-mod came_back;
+mod callees_per_span;
 mod chrome;
 mod flame;
 mod group_filter;
-mod inside;
 mod jank_stacks;
 mod known_versions;
 mod latest_builds;
@@ -16,23 +15,23 @@ mod nesting;
 mod packages;
 mod period;
 mod raw_rows;
-mod recorded;
 mod releases;
+mod reopened_groups;
 mod same_age;
-mod sampled;
+mod sampled_sessions;
 mod sessions;
 mod significance;
+mod span_breakdown;
 mod span_stacks;
 mod stored_form;
-mod traced;
+mod stored_run;
 mod version_numbers;
 
 pub use self::answer::{Shape, Steady, Steps, distribution, series};
-pub use self::came_back::came_back;
+pub use self::callees_per_span::{ExampleCall, PerTraced};
 pub use self::chrome::chrome_trace;
 pub use self::flame::{FlameNode, WeighedStack, flame, folded, speedscope};
 pub use self::group_filter::{GroupFilter, GroupStatus};
-pub use self::inside::{BaseTimes, Inside, InsideRow, Looked, inside};
 pub use self::jank_stacks::{JankStack, JankStacks};
 pub use self::known_versions::{KnownVersions, Version, Versions, later_versions};
 pub use self::latest_builds::{LatestBuild, latest_builds};
@@ -40,16 +39,17 @@ pub use self::named_query::{MOST_VALUES, NamedQuery, ResolvedQuery};
 pub use self::packages::{PackageRow, PackageTimes, Packages, packages};
 pub use self::period::{Period, step_of};
 pub use self::raw_rows::{raw_rows, tables};
-pub use self::recorded::{MOST_EVENTS, recorded};
 pub use self::releases::{Release, Releases};
+pub use self::reopened_groups::reopened_groups;
 pub use self::same_age::{FirstSeen, Periods};
-pub use self::sampled::sampled_sessions;
+pub use self::sampled_sessions::sampled_sessions;
 pub use self::sessions::{
     SessionPage, SessionPart, SessionPlace, SessionSearch, Timeline, sessions, timeline,
 };
 pub use self::significance::{SIGNIFICANCE, Significance, significance, strata_of};
+pub use self::span_breakdown::{BaseTimes, Inside, InsideRow, Looked, inside};
 pub use self::span_stacks::{SpanStack, span_stacks};
-pub use self::traced::{ExampleCall, PerTraced};
+pub use self::stored_run::{MOST_EVENTS, stored_run};
 pub use self::version_numbers::{Numbers, numbers_of_versions};
 
 use crate::store::Failure;

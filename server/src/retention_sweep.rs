@@ -35,7 +35,7 @@ pub struct Sweeper {
     app: Arc<App>,
     /// The retention of the installation, which projects may override.
     default: Retention,
-    /// How long symbol files without a use are kept; `None`: forever.
+    /// How long unused symbol files are kept. `None` means forever.
     unused_files: Option<Duration>,
     every: Duration,
     lease: Lease,

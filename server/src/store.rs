@@ -11,9 +11,9 @@ mod installs;
 mod last_backup;
 mod log;
 mod migrations;
-mod number;
 mod old_fault;
 mod query_ids;
+mod range_number;
 mod raw_tables;
 pub mod reads;
 mod roll_ups;
@@ -26,6 +26,7 @@ pub use self::backup::{BackupPart, BackupState};
 pub use self::buckets::upper_bound;
 pub use self::clickhouse::{ClickHouse, Failure, Login, Target};
 pub use self::drain::dead_letter::{DeadLetter, DeadLetterError, DeadLetters};
+pub(crate) use self::drain::lease::{lease_lost, take_over};
 pub(crate) use self::drain::writer::{DrainTotals, Writer, WriterSettings};
 pub use self::embedded::{
     EmbeddedEngine, EngineFile, EnginePasswords, EngineSettings, StartedEngine,
@@ -35,7 +36,7 @@ pub use self::installs::{InstallSample, InstallVolume, MAX_VOLUMES, SeenInstall}
 pub use self::last_backup::LastBackup;
 pub use self::log::{HeldLog, IngestLog, LogError, LogHold, LogRecords, LogSettings};
 pub use self::migrations::{migrate, migrate_used};
-pub use self::number::Number;
+pub use self::range_number::Number;
 pub use self::stacks::function_names::FunctionName;
 pub use self::stacks::stored_stacks::{Classes, NewClass, StackCounts, StackCursor, StoredStack};
 pub use self::stacks::symbolicated_stacks::SymbolicatedStack;

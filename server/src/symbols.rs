@@ -6,8 +6,10 @@
 
 mod alternatives;
 mod assemblies;
+mod assembly_queue;
 mod file_removal;
 mod joining;
+mod known_files;
 mod lookups;
 mod orphaned_contents;
 mod parser;
@@ -15,7 +17,6 @@ mod sent_chunks;
 mod store;
 mod symbolicator;
 mod unused_file_expiry;
-mod waiting;
 
 pub use self::assemblies::{AssembleError, Assemblies, AssemblyRequest, AssemblyState};
 pub use self::lookups::{LookupError, Lookups};

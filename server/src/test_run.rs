@@ -3,8 +3,8 @@
 
 mod app;
 mod lines;
-mod measured;
 mod pages;
+mod samples;
 mod spans;
 mod spread;
 mod stalls;
@@ -17,8 +17,8 @@ use unjank_protocol::{AppStart, Limits, Metric, Timestamp};
 
 pub use self::app::{AppFacts, Losses};
 pub use self::lines::Collector;
-pub use self::measured::{Measurable, Measured, Quantity, Values};
 pub use self::pages::{Frames, Level, Loads, Page, Part};
+pub use self::samples::{Measurable, Measured, Quantity, Values};
 pub use self::spans::{Redrawn, SpanName};
 pub use self::spread::{Spread, Summary};
 pub use self::stalls::{Stall, Stalls};

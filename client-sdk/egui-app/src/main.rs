@@ -1,5 +1,5 @@
-//! The demo of egui, an app that others wrote, drawn without a window and measured by unjank. The lines that mention `unjank` are the
-//! whole instrumentation; a test counts them. What the app did is printed as JSON at its end.
+//! The demo of egui, an app that others wrote, drawn without a window and measured by unjank. The lines that mention `unjank` or use what it
+//! returned are the whole instrumentation; a test counts them. What the app did is printed as JSON at its end.
 
 mod plan;
 
@@ -12,7 +12,8 @@ use crate::plan::{FRAME, Plan, Truth};
 
 fn main() {
     let plan = Plan::from_args();
-    let guard = unjank::init(plan.config());
+    let config = unjank::Config::new(&plan.server, "demo").app("rs.egui.demo", "0.37.0");
+    let guard = unjank::init(plan.for_tests(config));
     let main_loop = unjank::MainLoop::of_this_thread();
     plan.wait_for_the_watchdog();
     let mut page = unjank::page_load("Demo", unjank::LaunchKind::Cold);
@@ -29,7 +30,6 @@ fn main() {
         truth.add(number, vsync, rendered);
         std::thread::sleep(FRAME.saturating_sub(vsync.elapsed()));
     }
-    drop(page);
     truth.sent = unjank::flush(plan.patience());
     drop(guard);
     truth.print();

@@ -9,30 +9,49 @@ use unjank::{Config, Mode};
 pub(crate) const FRAME: Duration = Duration::from_micros(16_667);
 
 pub(crate) struct Plan {
-    server: String,
+    pub(crate) server: String,
     folder: String,
-    /// The share of spans that is kept. 1 also means the mode for tests.
-    share: f64,
+    /// What is kept. Everything also means the mode for tests.
+    kept: Kept,
     pub(crate) frames: u64,
     /// Frames that block, and for how many milliseconds.
     blocks: Vec<(u64, u64)>,
     pub(crate) overlay: bool,
 }
 
+#[derive(Clone, Copy, PartialEq)]
+enum Kept {
+    Everything,
+    Spans(f64),
+    Sessions(f64),
+}
+
+impl Kept {
+    /// Reads `everything`, `spans:SHARE` or `sessions:SHARE`.
+    fn parse(word: &str) -> Self {
+        let share = |text: &str| text.parse().expect("a share from 0 to 1");
+        match word.split_once(':') {
+            Some(("spans", text)) => Self::Spans(share(text)),
+            Some(("sessions", text)) => Self::Sessions(share(text)),
+            _ => Self::Everything,
+        }
+    }
+}
+
 impl Plan {
-    /// Reads `SERVER FOLDER SHARE FRAMES OVERLAY [FRAME:MILLISECONDS]…`.
+    /// Reads `SERVER FOLDER KEPT FRAMES OVERLAY [FRAME:MILLISECONDS]…`.
     pub(crate) fn from_args() -> Self {
         let mut words = std::env::args().skip(1);
         let mut word = || {
             words
                 .next()
-                .expect("SERVER FOLDER SHARE FRAMES OVERLAY [FRAME:MILLISECONDS]…")
+                .expect("SERVER FOLDER KEPT FRAMES OVERLAY [FRAME:MILLISECONDS]…")
         };
         let number = |text: &str| text.parse::<u64>().expect("a number");
         Self {
             server: word(),
             folder: word(),
-            share: word().parse().expect("a share from 0 to 1"),
+            kept: Kept::parse(&word()),
             frames: number(&word()),
             overlay: word() == "overlay",
             blocks: words
@@ -44,16 +63,18 @@ impl Plan {
         }
     }
 
-    pub(crate) fn config(&self) -> Config {
+    /// Adds what the tests need to the configuration of the app.
+    pub(crate) fn for_tests(&self, config: Config) -> Config {
         let strategies = serde_json::json!([{"threshold_ms": 400, "count": 1, "period_ms": 0}]);
-        let sampling = serde_json::json!({"session_rate": 1.0, "spans": {"default": self.share}});
-        let mode = if self.share < 1.0 {
-            Mode::Production
-        } else {
-            Mode::Test
+        let (sessions, spans, mode) = match self.kept {
+            Kept::Everything => (1.0, 1.0, Mode::Test),
+            Kept::Spans(share) => (1.0, share, Mode::Production),
+            Kept::Sessions(share) => (share, 1.0, Mode::Production),
         };
-        Config::new(&self.server, "demo")
-            .app("rs.egui.demo", "0.37.0")
+        let sampling = serde_json::json!({
+            "session_rate": sessions, "spans": {"default": spans}, "frame_windows": 1.0, "page_loads": 1.0,
+        });
+        config
             .mode(mode)
             .data_dir(&self.folder)
             .start_jitter(Duration::ZERO)

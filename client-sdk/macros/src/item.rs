@@ -187,7 +187,7 @@ fn returns_result(output: &ReturnType) -> bool {
     outputs.0
 }
 
-/// Checks the name, which is all that is known here: `io::Result` counts as well.
+/// Whether a type is named `Result`. A macro knows only the name, so `io::Result` counts, too.
 fn is_result(of: &Type) -> bool {
     matches!(of, Type::Path(path)
         if path.path.segments.last().is_some_and(|last| last.ident == "Result"))

@@ -12,7 +12,7 @@ const METRICS: usize = 64;
 /// Maximum number of attributes of a sample.
 const ATTRIBUTES: usize = 8;
 
-/// What samples are aggregated by.
+/// The key by which samples are aggregated.
 #[derive(Clone, Copy, Debug)]
 pub struct Series<'a> {
     /// The name of the monitor in the remote configuration.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::lenient::{build, hertz, is_default, not_empty, null_as_default, scalar};
+use crate::lenient::{build, hertz, is_default, not_empty, null_as_default};
 use crate::{Events, Text, Timestamp, for_each_signal};
 
 macro_rules! batch {
@@ -77,55 +77,50 @@ impl Batch<'_> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Resource<'a> {
     /// The app's identifier, such as `com.example.shop`. Never empty.
-    #[serde(borrow, deserialize_with = "scalar")]
+    #[serde(borrow)]
     pub app_id: Text<'a>,
     /// The version that users see, preferably a semantic version.
-    #[serde(borrow, default, deserialize_with = "scalar")]
+    #[serde(borrow, default)]
     pub app_version: Text<'a>,
     /// The build number.
     #[serde(default, deserialize_with = "build")]
     pub build: u64,
     /// The distribution channel, such as `play`.
-    #[serde(borrow, default, deserialize_with = "scalar")]
+    #[serde(borrow, default)]
     pub channel: Text<'a>,
     /// What the app runs for: `production`, `test` or `development`. Stored in lower case. Missing if the device does not say.
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "scalar",
-        skip_serializing_if = "is_default"
-    )]
+    #[serde(borrow, default, skip_serializing_if = "is_default")]
     pub mode: Text<'a>,
     /// The operating system, such as `android` or `ios`. Stored in lower case.
-    #[serde(borrow, default, deserialize_with = "scalar")]
+    #[serde(borrow, default)]
     pub os_name: Text<'a>,
     /// The system's version.
-    #[serde(borrow, default, deserialize_with = "scalar")]
+    #[serde(borrow, default)]
     pub os_version: Text<'a>,
     /// The device model as the system reports it.
-    #[serde(borrow, default, deserialize_with = "scalar")]
+    #[serde(borrow, default)]
     pub device_model: Text<'a>,
     /// The manufacturer of the device.
-    #[serde(borrow, default, deserialize_with = "scalar")]
+    #[serde(borrow, default)]
     pub device_manufacturer: Text<'a>,
     /// The performance class: `low`, `mid`, `high`, or a year class. Stored in lower case.
-    #[serde(borrow, default, deserialize_with = "scalar")]
+    #[serde(borrow, default)]
     pub device_class: Text<'a>,
     /// The refresh rate of the display in hertz; 0 if unknown.
     #[serde(default, deserialize_with = "hertz")]
     pub refresh_hz: u16,
     /// Language and region, such as `de-DE`.
-    #[serde(borrow, default, deserialize_with = "scalar")]
+    #[serde(borrow, default)]
     pub locale: Text<'a>,
     /// A random id created at installation. Never a hardware id. All devices that send the nil UUID count as one install.
     pub install_id: Uuid,
     /// The id of the user, hashed by the app. Optional.
-    #[serde(borrow, default, deserialize_with = "scalar")]
+    #[serde(borrow, default)]
     pub user_id: Text<'a>,
     /// The SDK that sent the batch.
-    #[serde(borrow, default, deserialize_with = "scalar")]
+    #[serde(borrow, default)]
     pub sdk_name: Text<'a>,
     /// The version of the SDK.
-    #[serde(borrow, default, deserialize_with = "scalar")]
+    #[serde(borrow, default)]
     pub sdk_version: Text<'a>,
 }

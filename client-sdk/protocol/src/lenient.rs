@@ -3,7 +3,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{
     Error, Expected, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
 };
@@ -11,6 +10,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::limits::{FRAMES, ITEMS};
+use crate::text::TextVisitor;
 use crate::{SpanId, Text};
 
 /// Reads `null` as the default, because clients in many languages write `null` for missing values.
@@ -127,7 +127,7 @@ impl Visitor<'_> for NumberVisitor {
 
 /// Reads a build number: a number, or the text of one, as systems of Apple have it.
 pub(crate) fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let text = scalar(deserializer)?;
+    let text = Text::deserialize(deserializer)?;
     let digits = text.trim();
     if digits.is_empty() {
         return Ok(0);
@@ -305,70 +305,10 @@ struct AttributeValue<'a>(Text<'a>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for AttributeValue<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let visitor = ScalarVisitor { nested: true };
+        let visitor = TextVisitor {
+            takes_lists_and_maps: true,
+        };
         deserializer.deserialize_any(visitor).map(Self)
-    }
-}
-
-/// Reads a text. Numbers and booleans are read as text.
-pub(crate) fn scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Text<'de>, D::Error> {
-    deserializer.deserialize_any(ScalarVisitor { nested: false })
-}
-
-struct ScalarVisitor {
-    /// Whether lists and maps are read, too, as JSON.
-    nested: bool,
-}
-
-impl<'de> Visitor<'de> for ScalarVisitor {
-    type Value = Text<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string, a number or a boolean")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Text<'de>, A::Error> {
-        if !self.nested {
-            return Err(A::Error::invalid_type(Unexpected::Seq, &self));
-        }
-        let value = serde_json::Value::deserialize(SeqAccessDeserializer::new(list))?;
-        Ok(Text::from(value.to_string()))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text<'de>, A::Error> {
-        if !self.nested {
-            return Err(A::Error::invalid_type(Unexpected::Map, &self));
-        }
-        let value = serde_json::Value::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Text::from(value.to_string()))
-    }
-
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
-        Ok(Text::from(text))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
-        Ok(Text::from(text.to_owned()))
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Text<'de>, E> {
-        Ok(Text::from(if value { "true" } else { "false" }))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Text<'de>, E> {
-        Ok(Text::from(value.to_string()))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Text<'de>, E> {
-        Ok(Text::from(value.to_string()))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Text<'de>, E> {
-        Ok(Text::from(value.to_string()))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Text<'de>, E> {
-        Ok(Text::default())
     }
 }
 

@@ -4,13 +4,17 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
-use serde::de::{Error, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The longest text of a number without an exponent: `1e308` would have 309 digits.
+const LONGEST_DECIMAL: usize = 24;
 
 /// A string of the wire: borrowed from the JSON text unless it holds escapes.
 ///
 /// Serde borrows a plain `Cow<str>` field only, not one inside an `Option` or a list. This type always borrows.
-/// `null` is read as the empty string, because no field of the protocol distinguishes them.
+/// `null` is read as the empty string, because no field of the protocol distinguishes them. A number or a boolean is read as its text.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text<'a>(Cow<'a, str>);
 
@@ -86,17 +90,42 @@ impl Serialize for Text<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor)
+        deserializer.deserialize_any(TextVisitor {
+            takes_lists_and_maps: false,
+        })
     }
 }
 
-struct TextVisitor;
+/// Reads a string, or the text of another value.
+pub(crate) struct TextVisitor {
+    /// Whether lists and maps are read as their JSON.
+    pub(crate) takes_lists_and_maps: bool,
+}
 
 impl<'de> Visitor<'de> for TextVisitor {
     type Value = Text<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string")
+        f.write_str(match self.takes_lists_and_maps {
+            false => "a string, a number or a boolean",
+            true => "a string, a number, a boolean, a list or a map",
+        })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Text<'de>, A::Error> {
+        if !self.takes_lists_and_maps {
+            return Err(A::Error::invalid_type(Unexpected::Seq, &self));
+        }
+        let value = serde_json::Value::deserialize(SeqAccessDeserializer::new(list))?;
+        Ok(Text::from(value.to_string()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text<'de>, A::Error> {
+        if !self.takes_lists_and_maps {
+            return Err(A::Error::invalid_type(Unexpected::Map, &self));
+        }
+        let value = serde_json::Value::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Text::from(value.to_string()))
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
@@ -111,7 +140,57 @@ impl<'de> Visitor<'de> for TextVisitor {
         Ok(Text(Cow::Owned(text)))
     }
 
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Text<'de>, E> {
+        Ok(Text(Cow::Borrowed(if value { "true" } else { "false" })))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Text<'de>, E> {
+        Ok(Text(Cow::Owned(value.to_string())))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Text<'de>, E> {
+        Ok(Text(Cow::Owned(value.to_string())))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Text<'de>, E> {
+        let decimal = value.to_string();
+        Ok(Text(Cow::Owned(match decimal.len() > LONGEST_DECIMAL {
+            true => format!("{value:e}"),
+            false => decimal,
+        })))
+    }
+
     fn visit_unit<E: Error>(self) -> Result<Text<'de>, E> {
         Ok(Text::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Text;
+
+    #[test]
+    fn numbers_are_read_as_short_texts() {
+        let cases = [
+            ("1e308", "1e308"),
+            ("-1.7976931348623157e308", "-1.7976931348623157e308"),
+            ("5e-324", "5e-324"),
+            ("8.0", "8"),
+            ("0.25", "0.25"),
+            ("4.125e4", "41250"),
+        ];
+        for (json, expected) in cases {
+            let text: Text<'_> = serde_json::from_str(json).unwrap();
+            assert_eq!(text.as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn lists_and_maps_are_no_texts() {
+        for json in ["[]", "{}"] {
+            let error = serde_json::from_str::<Text<'_>>(json).unwrap_err();
+            let error = error.to_string();
+            assert!(error.contains("a string, a number or a boolean"), "{error}");
+        }
     }
 }

@@ -37,13 +37,38 @@ impl Timestamp {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Parses RFC 3339, such as `2026-11-20T12:00:00.123Z`. Digits below the microsecond are cut.
+    /// Parses RFC 3339, such as `2026-11-20T12:00:00.123Z`, and the forms that languages write by default: `2026-11-20 12:00:00,123 +0000`.
+    /// Digits below the microsecond are cut.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let parsed = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+        let parsed = OffsetDateTime::parse(text, &Rfc3339).ok();
+        let parsed = parsed.or_else(|| {
+            let text = as_rfc_3339(text)?;
+            OffsetDateTime::parse(&text, &Rfc3339).ok()
+        })?;
         let micros = parsed.unix_timestamp_nanos().div_euclid(1_000);
         i64::try_from(micros).ok().map(Self)
     }
+}
+
+/// Puts a time with another separator, fraction or zone into the form of RFC 3339.
+fn as_rfc_3339(text: &str) -> Option<String> {
+    /// Longer texts are no times.
+    const MOST_BYTES: usize = 64;
+    let text = text.trim();
+    if text.len() > MOST_BYTES {
+        return None;
+    }
+    let (date, rest) = text.split_at_checked("2026-11-20".len())?;
+    let rest = rest.strip_prefix([' ', 'T', 't'])?;
+    let (time, zone) = rest.split_at_checked(rest.find(['Z', 'z', '+', '-'])?)?;
+    let time = time.trim_end().replace(',', ".");
+    let zone = match (zone.len(), zone.split_at_checked("+00".len())) {
+        (3, _) => format!("{zone}:00"),
+        (5, Some((hours, minutes))) => format!("{hours}:{minutes}"),
+        _ => zone.to_uppercase(),
+    };
+    Some(format!("{date}T{time}{zone}"))
 }
 
 /// The longest time.

@@ -63,11 +63,11 @@ pub struct Appended {
 pub struct AppendedAll {
     /// The sequence number of the first record; the others follow without gaps.
     pub first_seq: Seq,
-    /// How many records were appended, from the first.
+    /// The number of appended records: the first ones of the list.
     pub count: usize,
     /// What was dropped to make room for them.
     pub dropped: DropReport,
-    /// Why the next record was not appended. Later ones were not tried.
+    /// Why the next record was not appended. Later records were not tried.
     pub error: Option<AppendError>,
 }
 

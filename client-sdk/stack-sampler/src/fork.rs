@@ -25,8 +25,8 @@ pub fn forks() -> u32 {
     FORKS.load(Ordering::Relaxed)
 }
 
-/// Makes `fork` set this flag to `false` in children before it returns there. A flag can be given several times. Works for 8
-/// different flags.
+/// Makes `fork` set this flag to `false` in each child, before it returns in the child. A flag can be given several times. At most 8
+/// different flags are possible.
 ///
 /// ```
 /// use std::sync::atomic::AtomicBool;

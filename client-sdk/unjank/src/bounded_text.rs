@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
 
-use compact_str::CompactString;
+use castaway::match_type;
+use compact_str::{CompactString, ToCompactString as _};
 use unjank_monitors::bounded;
 
 /// Maximum length of a text in bytes. The rest is cut.
@@ -22,7 +23,26 @@ pub(crate) fn cut(text: Cow<'static, str>) -> Cow<'static, str> {
 
 /// Formats a value, up to the length that is sent. If the value fails to format, returns what it wrote until then: a broken
 /// `Display` must not end the app.
-pub(crate) fn bounded_text(value: &dyn Display) -> CompactString {
+#[inline]
+pub(crate) fn bounded_text<T: Display>(value: &T) -> CompactString {
+    // Numbers are attributes most often, and take a third of the time without the formatter of the standard library.
+    match_type!(value, {
+        &u8 as whole => whole.to_compact_string(),
+        &i8 as whole => whole.to_compact_string(),
+        &u16 as whole => whole.to_compact_string(),
+        &i16 as whole => whole.to_compact_string(),
+        &u32 as whole => whole.to_compact_string(),
+        &i32 as whole => whole.to_compact_string(),
+        &u64 as whole => whole.to_compact_string(),
+        &i64 as whole => whole.to_compact_string(),
+        &usize as whole => whole.to_compact_string(),
+        &isize as whole => whole.to_compact_string(),
+        &bool as truth => truth.to_compact_string(),
+        other => formatted(other),
+    })
+}
+
+fn formatted(value: &dyn Display) -> CompactString {
     let mut text = BoundedText::default();
     text.add(format_args!("{value}"));
     text.text

@@ -136,8 +136,8 @@ pub struct Device {
 }
 
 impl Default for Device {
-    /// Every field is empty except the name of the operating system. [`crate::init`] fills the version of the system, model, manufacturer and
-    /// locale on Linux, Android and Apple's systems, as far as the system knows them.
+    /// Every field is empty except the name of the operating system. The SDK fills the version of the system, model, manufacturer and
+    /// locale when it begins to collect, on Linux, Android and Apple's systems, as far as the system knows them.
     fn default() -> Self {
         Self {
             os_name: std::env::consts::OS.to_owned(),

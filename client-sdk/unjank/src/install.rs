@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use unjank_protocol::Resource;
 use uuid::Uuid;
 
-use crate::config::{Config, Mode};
+use crate::config::{Config, Device, Mode};
 use crate::deliver::spill;
 
 /// Creates the folder. Returns whether it is there.
@@ -46,9 +46,8 @@ pub(crate) fn forget_unsent(folder: &Path) {
 }
 
 /// The app and the device, without a user.
-pub(crate) fn resource(config: &Config, install_id: Uuid) -> Resource<'static> {
+pub(crate) fn resource(config: &Config, device: &Device, install_id: Uuid) -> Resource<'static> {
     let text = |text: &String| text.clone().into();
-    let device = &config.device;
     Resource {
         app_id: text(&config.app_id),
         app_version: text(&config.app_version),

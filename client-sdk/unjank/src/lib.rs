@@ -254,9 +254,6 @@ pub fn init(mut config: Config) -> Guard {
     if config.mode == Mode::Development {
         config.reporters.push(Arc::new(Console));
     }
-    if !config.start_disabled {
-        config.device.complete();
-    }
     let session_draw = random::draw();
     // Without it, the first toggle and the first span of a start would not know what the server wants.
     let remembered = config.config_file().filter(|_| !config.start_disabled);

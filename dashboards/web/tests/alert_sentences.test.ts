@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Evidence } from '../src/alerts/around';
+import type { Evidence } from '../src/alerts/incident';
 import { ruleOf } from '../src/alerts/evidence_text';
 import { BLANK, toDocument, toForm, type Rule } from '../src/alerts/rule_form';
 import { afterwards, sentence } from '../src/alerts/sentence';

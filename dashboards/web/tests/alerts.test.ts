@@ -8,14 +8,14 @@ import {
   worstFirst,
   type Evidence,
   type Incident,
-} from '../src/alerts/around';
+} from '../src/alerts/incident';
 import { leftOut, watched } from '../src/alerts/evidence_text';
 import { dimensionsIn } from '../src/alerts/rule_signals';
 import { mostlyOn, sidesOf } from '../src/alerts/janks_beside';
-import { coverage, muteOf, type Mute } from '../src/alerts/mutes';
+import { activeMuteOf, coverage, muteOf, type Mute } from '../src/alerts/mutes';
 import { BLANK, span, toDocument, toForm, type Rule } from '../src/alerts/rule_form';
 import { muteNotes, reasonOf } from '../src/alerts/skipped';
-import { byGroup, days, groupName, place, stretches, type Transition } from '../src/alerts/stretches';
+import { byGroup, days, groupName, place, stretches, type Transition } from '../src/alerts/firing_periods';
 import { toChange, toForm as channelForm, type Channel } from '../src/notifications/channel_form';
 
 const MINUTE = 60_000_000;
@@ -284,6 +284,8 @@ describe('mutes', () => {
     const [short, long] = [mute({ ends_at: 6 * HOUR }), mute({ ends_at: 9 * HOUR })];
     expect(muteOf([later, short, long], incident, now)).toBe(long);
     expect(muteOf([later], incident, now)).toBe(later);
+    expect(activeMuteOf([later, short], incident, now)).toBe(short);
+    expect(activeMuteOf([later], incident, now)).toBeNull();
   });
 
   it('describe what they cover', () => {

@@ -8,6 +8,7 @@ test('attributes of OpenTelemetry are grouped by what they describe', () => {
     'k8s.pod.name': 'cart-1',
     'otel.links': '0102030405060708090a0b0c0d0e0f10-0102030405060708',
     'otel.scope.name': 'shop.cart',
+    'otel.scope.schema_url': 'https://opentelemetry.io/schemas/1.44.0',
     'otel.scope.version': '2',
     'otel.status_description': 'timeout',
     'service.namespace': 'shop',
@@ -22,6 +23,7 @@ test('attributes of OpenTelemetry are grouped by what they describe', () => {
     ],
     resource: [
       ['k8s.pod.name', 'cart-1'],
+      ['otel.scope.schema_url', 'https://opentelemetry.io/schemas/1.44.0'],
       ['service.namespace', 'shop'],
     ],
     scope: 'shop.cart 2',

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { TableAnswer } from '../src/api/query';
-import { judge } from '../src/jank/judged';
+import { judge } from '../src/jank/group_changes';
 import { changeOf, signed } from '../src/versions/change';
 import { toTest } from '../src/versions/change_tests.svelte';
-import { isFew } from '../src/versions/enough';
+import { isFew } from '../src/versions/minimum_samples';
 import { holm, rateP } from '../src/versions/rate_test';
 
 const SOURCES = import.meta.glob<string>('../src/**/*.{svelte,ts}', { query: '?raw', import: 'default', eager: true });

@@ -56,5 +56,10 @@ test('the current step is shown with its error', () => {
 
 test('only a UUID is an install id', () => {
   for (const text of ['', 'install', '0b5a6b9e-6a53-4d3c-9a3c']) expect(installIdFault(text), text).not.toBe('');
-  expect(installIdFault(' 0B5A6B9E-6a53-4d3c-9a3c-1d2f6a1e7c11 ')).toBe('');
+  const forms = [
+    ' 0B5A6B9E-6a53-4d3c-9a3c-1d2f6a1e7c11 ',
+    '{0B5A6B9E-6A53-4D3C-9A3C-1D2F6A1E7C11}',
+    '0b5a6b9e6a534d3c9a3c1d2f6a1e7c11',
+  ];
+  for (const text of forms) expect(installIdFault(text), text).toBe('');
 });

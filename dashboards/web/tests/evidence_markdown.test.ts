@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { TableAnswer } from '../src/api/query';
-import type { Incident } from '../src/alerts/around';
+import type { Incident } from '../src/alerts/incident';
 import { incidentEvidence } from '../src/alerts/incident_markdown';
 import { codeBlock, escaped, markdown, paragraph } from '../src/evidence/markdown';
 import { spanAsMarkdown, type Moved } from '../src/evidence/span_markdown';
+import { cellText, tableAsMarkdown } from '../src/evidence/table_markdown';
 import { groupEvidence } from '../src/jank/group_markdown';
 import type { Filters } from '../src/navigation/filters';
+import { changeOf } from '../src/versions/change';
 
 const ORIGIN = 'https://unjank.example.com';
 const HOSTILE = [
@@ -182,6 +184,10 @@ describe('a span and a jank group as Markdown', () => {
     const text = spanAsMarkdown('checkout', answer, FILTERS, ORIGIN);
     expect(text).toContain('| Measure | 4.12.0 | 4.11.0 | Change |');
     expect(text).toContain('| p95 | 523 ms | 410 ms | +28 % |');
+    const judged = (evidence: object) => spanAsMarkdown('checkout', answer, FILTERS, ORIGIN, undefined, () => evidence);
+    expect(judged({ significant: true })).toContain('| p95 | 523 ms | 410 ms | +28 %, worse |');
+    expect(judged({ significant: false })).toContain('| +28 %, may be chance |');
+    expect(judged({ few: true })).toContain('| 523 ms | 410 ms | few samples |');
     // The period of the numbers, which is not the one that was asked for.
     expect(text).toContain(
       '/spans?project=shop&from=2026-11-20T00%3A00%3A00Z&to=2026-11-27T00%3A00%3A00Z&app_version=4.12.0',
@@ -246,5 +252,31 @@ describe('a span and a jank group as Markdown', () => {
     // Fifteen times as many janks in a version with ten times as much use.
     expect(table!.rows[1]).toEqual(['Count', '300', '20', '–']);
     expect(groupEvidence(facts(2)).table!.rows[0]).toEqual(['Per hour of use', '0.3', '–', '–']);
+  });
+});
+
+describe('a table as Markdown', () => {
+  it('has what its cells show, and its page', () => {
+    const cold = cellText('823 ms', '', changeOf(823, 700, 'lower', 'ms', { significant: true }), '700 ms');
+    expect(cold).toBe('823 ms (+18 %, worse, before 700 ms)');
+    const few = cellText('12', '3.2 %', changeOf(12, 9, 'lower', 'count', { few: true }), '9');
+    expect(few).toBe('12 (3.2 % of active installs; few samples, before 9)');
+    expect(cellText('4.12.0', '', null, '–')).toBe('4.12.0');
+    const table = { head: ['Version', 'p75'], rows: [['4.12.0', cold]] };
+    const facts: [string, string][] = [['Period', 'yesterday']];
+    const text = tableAsMarkdown(
+      { ...table, title: 'App starts: By version', facts, path: '/app-starts?kind=warm' },
+      ORIGIN,
+    );
+    expect(text).toContain('## App starts: By version\n\n- **Period:** yesterday');
+    expect(text).toContain(`| 4.12.0 | ${cold} |`);
+    expect(text).toContain(`[Page](${ORIGIN}/app-starts?kind=warm)`);
+  });
+
+  it('says how many rows it leaves out', () => {
+    const rows = Array.from({ length: 70 }, (_, place) => [`row ${place}`]);
+    const text = tableAsMarkdown({ title: 'Spans', head: ['Name'], rows, facts: [], path: '/spans' }, ORIGIN);
+    expect(text).toContain('The first 50 of 70 rows.');
+    expect(text).not.toContain('row 50');
   });
 });

@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest';
 import { hasOpenLink, personState } from '../src/people/person_state';
 import { complaints, pagesWithData, refusalText } from '../src/start/arrived';
-import { NO_KEY, curlCommand, isKey, rustProgram } from '../src/start/snippets';
+import {
+  NO_KEY,
+  curlCommand,
+  isKey,
+  kotlinProgram,
+  otlpCommand,
+  otlpEnvironment,
+  rustProgram,
+} from '../src/start/snippets';
 
 const NOW = Date.UTC(2026, 10, 23);
 const DAY = 86_400_000_000;
@@ -14,8 +22,26 @@ test('the snippets have the address and the key of the reader, and nothing to re
   const program = rustProgram(SERVER, 'ujk_key');
   expect(program).toMatch(/^fn main\(\) \{\n/);
   expect(program).toContain(`Config::new("${SERVER}", "ujk_key")`);
-  for (const text of [command, program]) expect(text).not.toMatch(/SERVER|KEY/);
-  expect(curlCommand(SERVER, '')).toContain(NO_KEY);
+  const kotlin = kotlinProgram(SERVER, 'ujk_key');
+  expect(kotlin).toContain(`URI("${SERVER}/v1/ingest")`);
+  const otlp = otlpCommand(SERVER, 'ujk_key');
+  expect(otlp).toContain(`${SERVER}/v1/traces`);
+  const variables = otlpEnvironment(SERVER, 'ujk_key');
+  expect(variables).toContain(`OTEL_EXPORTER_OTLP_ENDPOINT=${SERVER}\n`);
+  for (const text of [kotlin, otlp, variables]) expect(text).toContain('Bearer ujk_key');
+  for (const text of [command, program, kotlin, otlp, variables]) expect(text).not.toMatch(/SERVER|KEY/);
+  for (const make of [curlCommand, rustProgram, kotlinProgram, otlpCommand, otlpEnvironment])
+    expect(make(SERVER, '')).toContain(NO_KEY);
+});
+
+test('the Kotlin program writes valid JSON', () => {
+  const text = /\"\"\"([^]*?)\"\"\"/.exec(kotlinProgram(SERVER, 'ujk_key'))![1]!;
+  // The templates of Kotlin: expressions in braces, and names.
+  const filled = text
+    .replace(/\$\{[^}]*\}/g, 'id')
+    .replace('$start', '2026-11-23T00:00:00Z')
+    .replace('$durationUs', '40000');
+  expect(JSON.parse(filled)).toMatchObject({ batch_id: 'id', spans: [{ name: 'checkout', duration_us: 40_000 }] });
 });
 
 test('a text that would end a quotation is not a key', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Evidence } from '../src/alerts/around';
+import type { Evidence } from '../src/alerts/incident';
 import { likelyCause, type Rate } from '../src/alerts/janks_beside';
 import { presentSince } from '../src/alerts/present_since';
 import { betterOf } from '../src/alerts/worse_direction';

@@ -31,6 +31,7 @@ describe('the palette', () => {
     const hex = uuid.replaceAll('-', '');
     expect(recognised(` ${uuid.toUpperCase()} `)).toEqual({ kind: 'hex', uuid, hex });
     expect(recognised(hex)).toEqual({ kind: 'hex', uuid, hex });
+    expect(recognised(`{${uuid.toUpperCase()}}`)).toEqual({ kind: 'hex', uuid, hex });
     expect(recognised('12701327231472445055')).toEqual({ kind: 'group', id: '12701327231472445055' });
     for (const text of ['checkout', '4.12.0', '4120', `${hex}0`, `${uuid.slice(0, 20)}-${uuid.slice(20)}`])
       expect(recognised(text)).toBeNull();

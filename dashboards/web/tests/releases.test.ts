@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SeriesAnswer, TableAnswer } from '../src/api/query';
-import type { Incident } from '../src/alerts/around';
+import type { Incident } from '../src/alerts/incident';
 import { activeOf, activeQuestion } from '../src/breakdown/active_question';
 import { activeIn, activeShare, shareOfInstalls } from '../src/format/affected';
 import { readFilters } from '../src/navigation/filters';

@@ -45,6 +45,8 @@ describe('a search for sessions', () => {
       { install_id: id.toLowerCase() },
       { user_id: id },
     ]);
+    for (const other of [`{${id}}`, id.replaceAll('-', '')])
+      expect(meanings(other).slice(0, 2)).toEqual([{ session_id: id.toLowerCase() }, { install_id: id.toLowerCase() }]);
     expect(meanings('ann@')).toEqual([{ 'contains.user_id': 'ann@' }]);
     expect(meanings('  ')).toEqual([{}]);
   });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { timeTicks } from '../src/components/time_ticks';
-import { days } from '../src/alerts/stretches';
+import { days } from '../src/alerts/firing_periods';
 import { seenFacts } from '../src/evidence/fixed_time';
 import { clockMillis, dateTime, exactTime, period, shortTime, timeInFile, utcDate } from '../src/format/times';
 import {

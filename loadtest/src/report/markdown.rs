@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::{Chaos, LoadReport, Phase, Report};
+use crate::idle::Idle;
 use crate::lone::Freshness;
 use crate::outcomes::OutcomeCheck;
 use crate::polls::Polls;
@@ -45,11 +46,15 @@ pub(crate) fn text(report: &Report) -> String {
     for phase in &report.phases {
         out.phase(phase);
     }
+    out.cpu(&report.phases);
     if let Some(lone) = &report.lone {
         out.lone(lone);
     }
     if let Some(polls) = &report.polls {
         out.polls(polls);
+    }
+    for line in report.idle.iter().flat_map(Idle::lines) {
+        out.line(&line);
     }
     if let Some(chaos) = &report.chaos {
         out.chaos(chaos);
@@ -158,6 +163,28 @@ impl Paper {
                 "\nLog drained {drain:.1} s after the last acknowledgment: {stored:.0} events/s from the start until all \
                  were in ClickHouse."
             ));
+        }
+    }
+
+    /// Compares the phases: the same events in several formats, with and without the engine.
+    fn cpu(&mut self, phases: &[Phase]) {
+        let per_event = |phase: &Phase, process: &str| {
+            let cost = phase.costs.get(process);
+            cost.map(|cost| cost.cpu_us_per_event)
+        };
+        let rows: Vec<_> = phases
+            .iter()
+            .filter_map(|phase| {
+                let server = per_event(phase, "server")?;
+                let engine = per_event(phase, "engine")?;
+                let costs = [server, engine, server + engine].map(|cost| format!("{cost:.2}"));
+                let [server, engine, both] = costs;
+                Some([phase.name.to_owned(), server, engine, both])
+            })
+            .collect();
+        if rows.len() > 1 {
+            self.line("\n## CPU µs per event");
+            self.table(["load", "server", "engine", "server and engine"], rows);
         }
     }
 
@@ -394,4 +421,56 @@ fn mebibytes(bytes: u64) -> String {
 
 fn milliseconds(value: f64) -> String {
     format!("{value:.2}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::processes::Cost;
+    use crate::tally::Counts;
+
+    fn phase(name: &'static str, costs: &[(&'static str, f64)]) -> Phase {
+        let costs = costs.iter().map(|(process, cpu_us_per_event)| {
+            let cost = Cost {
+                cpu_us_per_event: *cpu_us_per_event,
+                ..Cost::default()
+            };
+            (*process, cost)
+        });
+        let load = LoadReport {
+            offered_batches_per_s: None,
+            achieved_batches_per_s: 0.,
+            acknowledged_events_per_s: 0.,
+            took_s: 0.,
+            counts: Counts::default(),
+            latency: Latencies::default(),
+            service: Latencies::default(),
+            generator_late: 0,
+            generator_late_most_ms: 0.,
+        };
+        Phase {
+            name,
+            load,
+            costs: costs.collect(),
+            stages: Vec::new(),
+            drain_s: None,
+            stored_events_per_s: None,
+        }
+    }
+
+    #[test]
+    fn formats_are_compared_with_and_without_the_engine() {
+        let mut report = Report::new("bench", BTreeMap::new());
+        report.phases = vec![
+            phase("OTLP, protobuf", &[("server", 1.25), ("engine", 1.5)]),
+            phase("OTLP, JSON", &[("server", 4.), ("engine", 1.5)]),
+            phase("of an unknown server", &[]),
+        ];
+        let text = text(&report);
+        let table = "| load | server | engine | server and engine |\n| --- | --- | --- | --- |\n\
+            | OTLP, protobuf | 1.25 | 1.50 | 2.75 |\n| OTLP, JSON | 4.00 | 1.50 | 5.50 |\n";
+        assert!(text.contains(table), "{text}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use unjank_foundation::clock::UnixTime;
 use uuid::{NoContext, Timestamp, Uuid};
 
@@ -58,6 +58,25 @@ impl Control {
         let mut change = Change::begin(self, actor, at).await?;
         change.execute_found(sql, values).await?;
         change.commit(entry).await
+    }
+
+    /// Like [`Self::change_once`], for an object of a project. The values of the statement are the project, the id of the object and the time.
+    pub(super) async fn change_object(
+        &self,
+        sql: &'static str,
+        action: Action,
+        (project, id): (&str, Uuid),
+        actor: &Actor,
+        at: UnixTime,
+    ) -> Result<(), ControlError> {
+        let entry = Entry {
+            action,
+            project: Some(project),
+            subject: &id.to_string(),
+            detail: json!({}),
+        };
+        self.change_once((sql, values![project, id, at]), entry, actor, at)
+            .await
     }
 }
 

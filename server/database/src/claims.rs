@@ -4,13 +4,19 @@
 //! two minutes counts as gone, and others may release its claims. All times are PostgreSQL's, so the servers' clocks do not matter.
 //!
 //! `unjank log drain` drains the log of a lost server. Meanwhile it holds a lease on the log, so that the server claims nothing if it was not lost.
+//! The row of the lease stays until the server has read it: the server must compare its ledger with ClickHouse before it claims again.
 //!
 //! SQLite belongs to one server, which needs no claims.
+
+#[cfg(feature = "model")]
+mod model;
 
 use sqlx::Row;
 use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use uuid::Uuid;
 
+#[cfg(feature = "model")]
+pub use self::model::ClaimModel;
 use super::Control;
 use super::error::ControlError;
 
@@ -54,7 +60,46 @@ impl Control {
     }
 }
 
-/// The claims of all servers that share a control database.
+/// The claims of all servers that share a control database. The simulation of the server has a model of them.
+pub trait ClaimStore: Clone + Send + Sync + 'static {
+    /// Replaces the claims of a log.
+    fn replace(
+        &self,
+        log_id: Uuid,
+        claims: &[Claim],
+    ) -> impl Future<Output = Result<Claiming, ControlError>> + Send;
+
+    /// Releases the claims of a log whose server is gone. It has no effect if the server is back.
+    fn release(&self, log_id: Uuid) -> impl Future<Output = Result<(), ControlError>> + Send;
+
+    /// Takes over a log from its server, unless the server may still be storing batches or another command has the log.
+    fn take_over(
+        &self,
+        log_id: Uuid,
+    ) -> impl Future<Output = Result<TakeOver<Self>, ControlError>> + Send;
+
+    /// Renews the lease of [`TakeOver::Taken`] for two minutes. Returns whether it still held.
+    fn renew(&self, log_id: Uuid) -> impl Future<Output = Result<bool, ControlError>> + Send;
+
+    /// Ends the lease of [`TakeOver::Taken`]. The server of the log may claim batches again.
+    fn hand_back(&self, log_id: Uuid) -> impl Future<Output = Result<(), ControlError>> + Send;
+
+    /// Fails if another process holds the lease on the log, or if the lease of this one has ended. Returns the last lease of another process,
+    /// to be forgotten when what it has stored is known.
+    fn check_lease(
+        &self,
+        log_id: Uuid,
+    ) -> impl Future<Output = Result<Option<EndedLease>, ControlError>> + Send;
+
+    /// Forgets a lease that has ended. It has no effect if another one has begun since.
+    fn forget_lease(
+        &self,
+        log_id: Uuid,
+        ended: EndedLease,
+    ) -> impl Future<Output = Result<(), ControlError>> + Send;
+}
+
+/// The claims in PostgreSQL.
 #[derive(Clone, Debug)]
 pub struct Claims {
     pool: PgPool,
@@ -62,11 +107,24 @@ pub struct Claims {
     lease: Option<String>,
 }
 
+/// The answer to a request for claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claiming {
+    /// Everything is claimed but these batches, which others have claimed before.
+    Claimed(Vec<Claimed>),
+    /// Nothing is claimed: another process has the lease on the log, or had it and the server has not forgotten it yet.
+    Leased,
+}
+
+/// A lease that has ended: when, in microseconds since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedLease(i64);
+
 /// Whether a command may drain a log in place of its server.
 #[derive(Clone, Debug)]
-pub enum TakeOver {
+pub enum TakeOver<C = Claims> {
     /// The log is taken over. Only these claims are accepted for the log until the lease ends.
-    Taken(Claims),
+    Taken(C),
     /// The server has made a claim within the last two minutes, at this time in microseconds since the epoch. It may still store its batches.
     ServerSeen(i64),
     /// Another command holds the lease, or was killed less than two minutes ago.
@@ -106,9 +164,9 @@ const RELEASE: &str = "
 const FORGET: &str = "
     DELETE FROM batch_claims WHERE log_id IS NULL AND claimed_at < now() - INTERVAL '30 days'";
 
-const LEASE_HOLDER: &str = "
-    SELECT holder FROM leases
-    WHERE name = $1 AND until > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+const LEASE: &str = "
+    SELECT holder, until, until > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS holds FROM leases
+    WHERE name = $1";
 
 /// The claims until the end of the last lease were those of its holder.
 const SERVER_SEEN: &str = "
@@ -126,85 +184,22 @@ const RENEW_LEASE: &str = "
     UPDATE leases SET until = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 120000000
     WHERE name = $1 AND holder = $2 AND until > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
-/// The row stays, because its time shows which claims were those of the holder.
+/// The row stays: its time shows which claims were those of the holder, and that the server must learn what the holder has stored.
 const END_LEASE: &str = "
     UPDATE leases SET until = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
     WHERE name = $1 AND holder = $2 AND until > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
-impl Claims {
-    /// Takes over a log from its server, unless the server may still be storing batches or another command has the log.
-    pub async fn take_over(&self, log_id: Uuid) -> Result<TakeOver, ControlError> {
-        let name = lease_name(log_id);
-        let mut transaction = self.pool.begin().await?;
-        sqlx::query(LOCK).execute(&mut *transaction).await?;
-        if lease_holder(&mut transaction, log_id).await?.is_some() {
-            return Ok(TakeOver::Held);
-        }
-        let seen = sqlx::query(SERVER_SEEN)
-            .bind(log_id.as_bytes().to_vec())
-            .bind(&name)
-            .fetch_optional(&mut *transaction)
-            .await?;
-        if let Some(row) = seen {
-            return Ok(TakeOver::ServerSeen(row.try_get("seen")?));
-        }
-        let holder = Uuid::new_v4().to_string();
-        sqlx::query(TAKE_LEASE)
-            .bind(&name)
-            .bind(&holder)
-            .execute(&mut *transaction)
-            .await?;
-        transaction.commit().await?;
-        Ok(TakeOver::Taken(Self {
-            pool: self.pool.clone(),
-            lease: Some(holder),
-        }))
-    }
+const FORGET_LEASE: &str = "DELETE FROM leases WHERE name = $1 AND until = $2";
 
-    /// Renews the lease of [`TakeOver::Taken`] for two minutes. Returns whether it still held.
-    pub async fn renew(&self, log_id: Uuid) -> Result<bool, ControlError> {
-        self.change_lease(RENEW_LEASE, log_id).await
-    }
+/// A lease on a log, which may have ended.
+struct Lease {
+    holder: String,
+    until: i64,
+    holds: bool,
+}
 
-    /// Ends the lease of [`TakeOver::Taken`]. The server of the log may claim batches again.
-    pub async fn hand_back(&self, log_id: Uuid) -> Result<(), ControlError> {
-        self.change_lease(END_LEASE, log_id).await?;
-        Ok(())
-    }
-
-    async fn change_lease(&self, sql: &'static str, log_id: Uuid) -> Result<bool, ControlError> {
-        let changed = sqlx::query(sql)
-            .bind(lease_name(log_id))
-            .bind(self.lease.as_deref())
-            .execute(&self.pool)
-            .await?;
-        Ok(changed.rows_affected() > 0)
-    }
-
-    /// Fails if another process holds the lease on the log, or if the lease of this one has ended.
-    pub async fn check_lease(&self, log_id: Uuid) -> Result<(), ControlError> {
-        let mut connection = self.pool.acquire().await?;
-        let holder = lease_holder(&mut connection, log_id).await?;
-        self.check_holder(holder.as_deref())
-    }
-
-    fn check_holder(&self, holder: Option<&str>) -> Result<(), ControlError> {
-        if holder == self.lease.as_deref() {
-            return Ok(());
-        }
-        let why = match self.lease {
-            None => "`unjank log drain` is draining a copy of this log; wait until it has ended",
-            Some(_) => "the lease on this log has ended",
-        };
-        Err(ControlError::Invalid(why.to_owned()))
-    }
-
-    /// Replaces the claims of a log. Returns the batches that others have claimed.
-    pub async fn replace(
-        &self,
-        log_id: Uuid,
-        claims: &[Claim],
-    ) -> Result<Vec<Claimed>, ControlError> {
+impl ClaimStore for Claims {
+    async fn replace(&self, log_id: Uuid, claims: &[Claim]) -> Result<Claiming, ControlError> {
         let log = log_id;
         let log_id = log.as_bytes().to_vec();
         let projects: Vec<String> = claims.iter().map(|one| one.project.clone()).collect();
@@ -215,8 +210,10 @@ impl Claims {
         let halves: Vec<bool> = claims.iter().map(|one| one.is_half).collect();
         let mut transaction = self.pool.begin().await?;
         sqlx::query(LOCK).execute(&mut *transaction).await?;
-        let holder = lease_holder(&mut transaction, log).await?;
-        self.check_holder(holder.as_deref())?;
+        let lease = lease(&mut transaction, log).await?;
+        if !may_claim(self.lease.as_deref(), lease.as_ref()) {
+            return Ok(Claiming::Leased);
+        }
         for sql in [SEEN, GIVE_BACK] {
             sqlx::query(sql)
                 .bind(&log_id)
@@ -241,11 +238,11 @@ impl Claims {
             .fetch_all(&mut *transaction)
             .await?;
         transaction.commit().await?;
-        claimed.iter().map(read).collect()
+        let claimed: Result<_, ControlError> = claimed.iter().map(read).collect();
+        Ok(Claiming::Claimed(claimed?))
     }
 
-    /// Releases the claims of a log whose server is gone. It has no effect if the server is back.
-    pub async fn release(&self, log_id: Uuid) -> Result<(), ControlError> {
+    async fn release(&self, log_id: Uuid) -> Result<(), ControlError> {
         let log_id = log_id.as_bytes().to_vec();
         let mut transaction = self.pool.begin().await?;
         sqlx::query(LOCK).execute(&mut *transaction).await?;
@@ -256,22 +253,112 @@ impl Claims {
         transaction.commit().await?;
         Ok(())
     }
+
+    async fn take_over(&self, log_id: Uuid) -> Result<TakeOver<Self>, ControlError> {
+        let name = lease_name(log_id);
+        let mut transaction = self.pool.begin().await?;
+        sqlx::query(LOCK).execute(&mut *transaction).await?;
+        let lease = lease(&mut transaction, log_id).await?;
+        if lease.is_some_and(|lease| lease.holds) {
+            return Ok(TakeOver::Held);
+        }
+        let seen = sqlx::query(SERVER_SEEN)
+            .bind(log_id.as_bytes().to_vec())
+            .bind(&name)
+            .fetch_optional(&mut *transaction)
+            .await?;
+        if let Some(row) = seen {
+            return Ok(TakeOver::ServerSeen(row.try_get("seen")?));
+        }
+        let holder = Uuid::new_v4().to_string();
+        sqlx::query(TAKE_LEASE)
+            .bind(&name)
+            .bind(&holder)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(TakeOver::Taken(Self {
+            pool: self.pool.clone(),
+            lease: Some(holder),
+        }))
+    }
+
+    async fn renew(&self, log_id: Uuid) -> Result<bool, ControlError> {
+        self.change_lease(RENEW_LEASE, log_id).await
+    }
+
+    async fn hand_back(&self, log_id: Uuid) -> Result<(), ControlError> {
+        self.change_lease(END_LEASE, log_id).await?;
+        Ok(())
+    }
+
+    async fn check_lease(&self, log_id: Uuid) -> Result<Option<EndedLease>, ControlError> {
+        let mut connection = self.pool.acquire().await?;
+        let lease = lease(&mut connection, log_id).await?;
+        check(self.lease.as_deref(), lease.as_ref())
+    }
+
+    async fn forget_lease(&self, log_id: Uuid, ended: EndedLease) -> Result<(), ControlError> {
+        sqlx::query(FORGET_LEASE)
+            .bind(lease_name(log_id))
+            .bind(ended.0)
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+}
+
+impl Claims {
+    async fn change_lease(&self, sql: &'static str, log_id: Uuid) -> Result<bool, ControlError> {
+        let changed = sqlx::query(sql)
+            .bind(lease_name(log_id))
+            .bind(self.lease.as_deref())
+            .execute(&self.pool)
+            .await?;
+        Ok(changed.rows_affected() > 0)
+    }
+}
+
+/// Whether a lease on a log lets a process claim batches of the log. `own` is the holder of the lease of the process, if it has one.
+fn may_claim(own: Option<&str>, lease: Option<&Lease>) -> bool {
+    match (own, lease) {
+        (None, None) => true,
+        (Some(own), Some(lease)) => lease.holds && lease.holder == own,
+        _ => false,
+    }
+}
+
+/// See [`ClaimStore::check_lease`].
+fn check(own: Option<&str>, lease: Option<&Lease>) -> Result<Option<EndedLease>, ControlError> {
+    if may_claim(own, lease) {
+        return Ok(None);
+    }
+    let why = match (own, lease) {
+        (None, Some(lease)) if !lease.holds => return Ok(Some(EndedLease(lease.until))),
+        (None, _) => "`unjank log drain` is draining a copy of this log; wait until it has ended",
+        (Some(_), _) => "the lease on this log has ended",
+    };
+    Err(ControlError::Invalid(why.to_owned()))
 }
 
 fn lease_name(log_id: Uuid) -> String {
     format!("drain of log {log_id}")
 }
 
-/// Returns who holds the lease on a log.
-async fn lease_holder(
-    connection: &mut PgConnection,
-    log_id: Uuid,
-) -> Result<Option<String>, ControlError> {
-    let row = sqlx::query(LEASE_HOLDER)
+/// Returns the last lease on a log.
+async fn lease(connection: &mut PgConnection, log_id: Uuid) -> Result<Option<Lease>, ControlError> {
+    let row = sqlx::query(LEASE)
         .bind(lease_name(log_id))
         .fetch_optional(connection)
         .await?;
-    Ok(row.map(|row| row.try_get("holder")).transpose()?)
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    Ok(Some(Lease {
+        holder: row.try_get("holder")?,
+        until: row.try_get("until")?,
+        holds: row.try_get("holds")?,
+    }))
 }
 
 fn read(row: &PgRow) -> Result<Claimed, ControlError> {

@@ -138,13 +138,8 @@ impl Control {
         actor: &Actor,
         at: UnixTime,
     ) -> Result<(), ControlError> {
-        let entry = Entry {
-            action: Action::DeviceKeyRevoked,
-            project: Some(project),
-            subject: &id.to_string(),
-            detail: json!({}),
-        };
-        self.change_once((REVOKE, values![project, id, at]), entry, actor, at)
+        let object = (project, id);
+        self.change_object(REVOKE, Action::DeviceKeyRevoked, object, actor, at)
             .await
     }
 }

@@ -1,6 +1,6 @@
 //! The traces that an install or a user id leaves in alerts: incidents, states, mutes and messages. An erasure deletes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
@@ -17,29 +17,30 @@ macro_rules! has_member {
         concat!("REPLACE(", $column, ", $2, '') <> ", $column)
     };
 }
-macro_rules! of_incidents {
-    ($table:literal) => {
-        concat!(
-            "DELETE FROM ",
-            $table,
-            " WHERE incident IN (SELECT id FROM incidents WHERE project = $1 AND ",
-            has_member!("group_key"),
-            ")"
-        )
-    };
-}
 
+/// Incidents whose group is the subject, and incidents whose evidence has a filter of its dimension (`$3`).
+const INCIDENTS: &str = concat!(
+    "SELECT id, rule, group_key, evidence FROM incidents WHERE project = $1 AND (",
+    has_member!("group_key"),
+    " OR REPLACE(evidence, $3, '') <> evidence)"
+);
 /// By table, in an order that satisfies references.
-const FORGET: [(&str, &str); 5] = [
-    ("incident_channels", of_incidents!("incident_channels")),
-    ("incident_comments", of_incidents!("incident_comments")),
+const FORGET_INCIDENT: [(&str, &str); 4] = [
     (
-        "incidents",
-        concat!(
-            "DELETE FROM incidents WHERE project = $1 AND ",
-            has_member!("group_key")
-        ),
+        "incident_channels",
+        "DELETE FROM incident_channels WHERE incident = $1",
     ),
+    (
+        "incident_comments",
+        "DELETE FROM incident_comments WHERE incident = $1",
+    ),
+    (
+        "alert_states",
+        "DELETE FROM alert_states WHERE incident = $1",
+    ),
+    ("incidents", "DELETE FROM incidents WHERE id = $1"),
+];
+const FORGET_GROUP: [(&str, &str); 2] = [
     (
         "alert_states",
         concat!(
@@ -55,10 +56,16 @@ const FORGET: [(&str, &str); 5] = [
         ),
     ),
 ];
-/// Evaluations that have read the erased rows are discarded, because they began before another evaluation.
+/// Evaluations that have read the erased rows are discarded, because they began before another evaluation. A rule that was never evaluated
+/// gets an evaluation, so that its first one is discarded, too.
 const DISCARD_EVALUATIONS: &str = "
-    UPDATE alert_evaluations SET evaluated_at = evaluated_at + 1
-    WHERE rule IN (SELECT id FROM alert_rules WHERE project = $1)";
+    INSERT INTO alert_evaluations (rule, evaluated_at, outcome)
+    SELECT id, $2, 'no_data'
+    FROM alert_rules
+    WHERE project = $1
+      AND enabled
+      AND deleted_at IS NULL
+    ON CONFLICT (rule) DO UPDATE SET evaluated_at = alert_evaluations.evaluated_at + 1";
 const MESSAGES: &str = concat!(
     "SELECT id, body FROM notifications WHERE project = $1 AND ",
     has_member!("body")
@@ -72,61 +79,154 @@ pub(super) async fn forget(
     erasure: &Erasure,
 ) -> Result<BTreeMap<&'static str, u64>, ControlError> {
     let mut rows = BTreeMap::new();
-    let Some((dimension, id)) = member(erasure) else {
+    let Some(subject) = Subject::new(erasure) else {
         return Ok(rows);
     };
-    let project = erasure.project.as_str();
-    let text = format!("{}:{}", json!(dimension), json!(id));
+    let (project, at) = (erasure.project.as_str(), change.at());
     // First, because it waits for evaluations that are being recorded: their incidents are then deleted, too.
     change
-        .execute(DISCARD_EVALUATIONS, values![project])
+        .execute(DISCARD_EVALUATIONS, values![project, at])
         .await?;
-    for (table, sql) in FORGET {
-        let deleted = change.execute(sql, values![project, text.as_str()]).await?;
-        rows.insert(table, deleted);
+    let named = subject.incidents(change, project).await?;
+    for incident in &named.incidents {
+        for (table, sql) in FORGET_INCIDENT {
+            let deleted = change.execute(sql, values![*incident]).await?;
+            *rows.entry(table).or_default() += deleted;
+        }
     }
-    let messages = change.rows(MESSAGES, values![project, text]).await?;
-    for row in &messages {
-        let (message, mut body): (Uuid, Json) = (row.id("id")?, row.json("body")?);
-        remove(&mut body, (dimension, id.as_str()));
+    let member = subject.member();
+    for (table, sql) in FORGET_GROUP {
+        let values = values![project, member.as_str()];
+        let deleted = change.execute(sql, values).await?;
+        *rows.entry(table).or_default() += deleted;
+    }
+    // Messages do not have the filters of a rule, so all messages about such a rule are searched.
+    let mut texts = vec![member];
+    for rule in &named.rules_by_filter {
+        texts.push(format!("{}:{}", json!("rule"), json!(rule)));
+    }
+    let mut messages = BTreeMap::new();
+    for text in texts {
+        for row in change.rows(MESSAGES, values![project, text]).await? {
+            messages.insert(row.id("id")?, row.json::<Json>("body")?);
+        }
+    }
+    for (message, mut body) in messages {
+        let is_changed = remove(&mut body, &|item| subject.is_named(item) || named.has(item));
+        if !is_changed {
+            continue;
+        }
         let incidents = body.get("incidents").and_then(Json::as_array);
-        match incidents.is_some_and(Vec::is_empty) {
+        let changed = match incidents.is_some_and(Vec::is_empty) {
             true => change.execute(DELETE_MESSAGE, values![message]).await?,
             false => {
                 let values = values![message, body.to_string()];
                 change.execute(CHANGE_MESSAGE, values).await?
             }
         };
+        *rows.entry("notifications").or_default() += changed;
     }
-    rows.insert("notifications", messages.len() as u64);
     rows.retain(|_, rows| *rows > 0);
     Ok(rows)
 }
 
-/// Returns the dimension and the value that groups of alerts have for the subject.
-fn member(erasure: &Erasure) -> Option<(&'static str, String)> {
-    let subject = &erasure.subject;
-    match erasure.kind {
-        ErasureKind::Install => Some(("install_id", subject.parse::<Uuid>().ok()?.to_string())),
-        ErasureKind::User => Some(("user_id", subject.clone())),
-        ErasureKind::Project => None,
+/// The dimension and the value that alerts have for the subject of an erasure.
+struct Subject {
+    dimension: &'static str,
+    id: String,
+}
+
+/// The incidents that name a subject.
+#[derive(Default)]
+struct Named {
+    incidents: BTreeSet<Uuid>,
+    /// The rules of the incidents that name the subject in a filter.
+    rules_by_filter: BTreeSet<Uuid>,
+}
+
+impl Named {
+    /// Whether an item of a message is one of these incidents.
+    fn has(&self, item: &Json) -> bool {
+        let id = item["id"].as_str().and_then(|id| id.parse().ok());
+        id.is_some_and(|id: Uuid| self.incidents.contains(&id))
     }
 }
 
-/// Removes the incidents and the lines of digests that name the subject.
-fn remove(value: &mut Json, (dimension, id): (&str, &str)) {
+impl Subject {
+    fn new(erasure: &Erasure) -> Option<Self> {
+        let subject = &erasure.subject;
+        let (dimension, id) = match erasure.kind {
+            ErasureKind::Install => ("install_id", subject.parse::<Uuid>().ok()?.to_string()),
+            ErasureKind::User => ("user_id", subject.clone()),
+            ErasureKind::Project => return None,
+        };
+        Some(Self { dimension, id })
+    }
+
+    fn member(&self) -> String {
+        format!("{}:{}", json!(self.dimension), json!(self.id))
+    }
+
+    async fn incidents(
+        &self,
+        change: &mut Change<'_>,
+        project: &str,
+    ) -> Result<Named, ControlError> {
+        let filter = format!("{}\":[", self.dimension);
+        let values = values![project, self.member(), filter];
+        let mut named = Named::default();
+        for row in change.rows(INCIDENTS, values).await? {
+            let (group, evidence): (Json, Json) = (row.json("group_key")?, row.json("evidence")?);
+            let by_filter = self.is_in_filters(&evidence["metric"]["filters"]);
+            if by_filter {
+                named.rules_by_filter.insert(row.id("rule")?);
+            }
+            if by_filter || group[self.dimension] == self.id {
+                named.incidents.insert(row.id("id")?);
+            }
+        }
+        Ok(named)
+    }
+
+    /// Whether filters of a rule have the id. People may write install ids in capitals.
+    fn is_in_filters(&self, filters: &Json) -> bool {
+        let contains = format!("contains.{}", self.dimension);
+        let lists = [self.dimension, contains.as_str()].map(|name| filters[name].as_array());
+        let mut values = lists
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(Json::as_str);
+        values.any(|value| match self.dimension {
+            "install_id" => value
+                .parse::<Uuid>()
+                .is_ok_and(|id| id.to_string() == self.id),
+            _ => value == self.id,
+        })
+    }
+
+    /// Whether an item of a message names the subject: an incident, or a line of a digest.
+    fn is_named(&self, item: &Json) -> bool {
+        item[self.dimension] == self.id || item["labels"][self.dimension] == self.id
+    }
+}
+
+/// Removes the items of all lists that fit. Returns whether there were any.
+fn remove(value: &mut Json, fits: &dyn Fn(&Json) -> bool) -> bool {
     match value {
         Json::Array(items) => {
-            items.retain(|item| item[dimension] != id && item["labels"][dimension] != id);
-            for item in items {
-                remove(item, (dimension, id));
-            }
+            let before = items.len();
+            items.retain(|item| !fits(item));
+            let removed = items.len() < before;
+            items
+                .iter_mut()
+                .fold(removed, |removed, item| remove(item, fits) || removed)
         }
         Json::Object(members) => {
-            for member in members.values_mut() {
-                remove(member, (dimension, id));
-            }
+            let removed = members.values_mut().map(|member| remove(member, fits));
+            // Not `any`, which would stop at the first one.
+            removed.max().unwrap_or(false)
         }
-        _ => {}
+        _ => false,
     }
 }

@@ -223,9 +223,8 @@ impl Control {
         actor: &Actor,
         at: UnixTime,
     ) -> Result<(), ControlError> {
-        let subject = id.to_string();
-        let entry = entry(Action::IngestKeyRevoked, project, &subject, json!({}));
-        self.change_once((REVOKE, values![project, id, at]), entry, actor, at)
+        let object = (project, id);
+        self.change_object(REVOKE, Action::IngestKeyRevoked, object, actor, at)
             .await
     }
 

@@ -67,7 +67,9 @@ pub use self::assignees::Assignee;
 pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter};
 pub use self::change::new_id;
 pub use self::channels::{Channel, ChannelFields, ChannelKind, NewChannel, Severity};
-pub use self::claims::{Claim, Claimed, Claims, Owner, TakeOver};
+#[cfg(feature = "model")]
+pub use self::claims::ClaimModel;
+pub use self::claims::{Claim, ClaimStore, Claimed, Claiming, Claims, EndedLease, Owner, TakeOver};
 pub use self::comments::{Comment, Commented};
 pub use self::copy::{copy_sqlite, is_empty_postgres};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, NewDeviceKey};

@@ -136,13 +136,8 @@ impl Control {
         actor: &Actor,
         at: UnixTime,
     ) -> Result<(), ControlError> {
-        let entry = Entry {
-            action: Action::MuteEnded,
-            project: Some(project),
-            subject: &id.to_string(),
-            detail: json!({}),
-        };
-        self.change_once((END, values![project, id, at]), entry, actor, at)
+        let object = (project, id);
+        self.change_object(END, Action::MuteEnded, object, actor, at)
             .await
     }
 }

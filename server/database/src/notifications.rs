@@ -1,13 +1,13 @@
 //! Notifications: the messages to send and the delivery log.
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use super::Control;
 use super::audit::{Action, Actor};
 use super::backend::{Notice, Row, Statements, values};
-use super::change::{Entry, new_id};
+use super::change::new_id;
 use super::checks::{self, page};
 use super::error::ControlError;
 use super::text_enum::text_enum;
@@ -273,13 +273,8 @@ impl Control {
         actor: &Actor,
         at: UnixTime,
     ) -> Result<(), ControlError> {
-        let entry = Entry {
-            action: Action::NotificationRetried,
-            project: Some(project),
-            subject: &id.to_string(),
-            detail: json!({}),
-        };
-        self.change_once((RETRY, values![project, id, at]), entry, actor, at)
+        let object = (project, id);
+        self.change_object(RETRY, Action::NotificationRetried, object, actor, at)
             .await
     }
 

@@ -60,6 +60,8 @@ impl SqliteBackend {
         let readers = SqlitePoolOptions::new()
             .max_connections(READERS)
             .acquire_timeout(ACQUIRE_TIMEOUT)
+            // A connection to a file does not break, and readers have no rollbacks to wait for. A ping would wake another thread for each query.
+            .test_before_acquire(false)
             .connect_with(options.pragma("query_only", "ON"))
             .await?;
         let changes = watch::Sender::new(0);

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::Control;
 use super::audit::{Action, Actor};
-use super::backend::{Notice, Row, values};
+use super::backend::{Notice, Row, Value, values};
 use super::change::{Change, Entry, new_id};
 use super::erasures::ERASED_PROJECT;
 use super::error::ControlError;
@@ -93,6 +93,15 @@ const BY_CHECKSUM: &str = concat!(
     columns!(),
     " FROM symbol_files WHERE project = $1 AND checksum = $2"
 );
+const BY_CHECKSUMS: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM symbol_files WHERE project = $1 AND checksum IN (
+        $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+        $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)"
+);
+/// The number of checksums in [`BY_CHECKSUMS`].
+const CHECKSUMS: usize = 32;
 const LIST: &str = concat!(
     "SELECT ",
     columns!(),
@@ -261,6 +270,24 @@ impl Control {
     ) -> Result<SymbolFile, ControlError> {
         let row = self.row(BY_CHECKSUM, values![project, checksum]).await?;
         self.with_builds(SymbolFile::read(&row)?, None).await
+    }
+
+    /// Returns the files with these SHA-1, in any order.
+    pub async fn symbol_files_of(
+        &self,
+        project: &str,
+        checksums: &[&str],
+    ) -> Result<Vec<SymbolFile>, ControlError> {
+        let mut files = Vec::new();
+        for some in checksums.chunks(CHECKSUMS) {
+            let mut values = values![project];
+            values.extend(some.iter().map(|checksum| Value::from(*checksum)));
+            values.resize(1 + CHECKSUMS, Value::from(""));
+            for file in self.records(BY_CHECKSUMS, values, SymbolFile::read).await? {
+                files.push(self.with_builds(file, None).await?);
+            }
+        }
+        Ok(files)
     }
 
     /// Returns the files of a project, the latest first.

@@ -73,8 +73,9 @@ fn build_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64
         Value::Number(number) => number.to_string(),
         _ => return Err(wrong()),
     };
+    let text = text.trim();
     if text.is_empty() {
         return Ok(None);
     }
-    whole_number(&text).map(Some).ok_or_else(wrong)
+    whole_number(text).map(Some).ok_or_else(wrong)
 }

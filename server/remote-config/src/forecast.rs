@@ -15,9 +15,9 @@ use unjank_protocol::config::Document;
 
 use super::compiled::Compiled;
 use super::device::Device;
-use super::kept::Kept;
 use super::reach::Reach;
 use super::resolve::Resolved;
+use super::sampling::Kept;
 
 /// A forecast in progress. Add the installs first, then the volumes each one sent.
 pub struct Forecast<'c> {

@@ -20,7 +20,6 @@ mod fault;
 mod flags;
 mod forecast;
 mod json_schema;
-mod kept;
 mod merge_patch;
 mod overrides;
 mod percentage;
@@ -28,6 +27,7 @@ mod predicate;
 mod reach;
 mod requirement;
 mod resolve;
+mod sampling;
 mod schema;
 mod shadow;
 mod shape;
@@ -37,7 +37,7 @@ mod version;
 #[cfg(test)]
 mod every_key;
 #[cfg(test)]
-mod faults;
+mod fault_tests;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

@@ -71,7 +71,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::faults::faults;
+    use crate::fault_tests::faults;
 
     fn one(id: &str, when: &Value, patch: &Value) -> Value {
         json!({"id": id, "when": when, "patch": patch})

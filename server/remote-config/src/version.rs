@@ -13,7 +13,7 @@ pub(super) const NUMBERS: usize = 8;
 /// An exact requirement has at least this many numbers, so that 4.12 excludes 4.12.3.
 const EXACT_NUMBERS: usize = 4;
 
-/// Words that may precede a version, as in `Version 4.12` and `release-4.12`.
+/// Words that may precede a version, as in `Version 4.12`, `release-4.12` and `release/4.12`.
 const NAMES: [&str; 2] = ["version", "release"];
 
 /// Words after a space that begin a pre-release, as in `4.12 beta 2`.
@@ -30,8 +30,8 @@ const RELEASED: [&str; 3] = ["final", "ga", "release"];
 /// A commit id of at least this many characters does not order versions.
 const COMMIT_ID_CHARS: usize = 7;
 
-/// A version: numbers, then optionally a pre-release (`-pre.release`, `.rc1`, `b2`, ` beta 2`), then optionally a build (`+9`, ` (41)`,
-/// ` (41) debug`, ` build 41`, `_41`). Missing numbers are 0. A leading `v`, `Version `, `release-` or `name@` is accepted.
+/// A version: numbers, then optionally a pre-release (`-pre.release`, `.rc1`, `~rc1`, `b2`, ` beta 2`), then optionally a build (`+9`, ` (41)`,
+/// ` (41) debug`, ` build 41`, `_41`). Missing numbers are 0. A leading `v`, `Version `, `release-`, `release/` or `name@` is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version<'a> {
     pub(super) numbers: [u64; NUMBERS],
@@ -148,7 +148,9 @@ fn suffixes(rest: &str, written: usize) -> Option<Suffixes<'_>> {
         (Some('_'), text) if text.as_bytes().get(1).is_some_and(u8::is_ascii_digit) => {
             (None, rest.strip_prefix('_'))
         }
-        (Some('-' | '.' | '_'), _) => stage(before.strip_prefix(['-', '.', '_'])?, build)?,
+        (Some('-' | '.' | '_' | '~'), _) => {
+            stage(before.strip_prefix(['-', '.', '_', '~'])?, build)?
+        }
         // `4.12b2`. A single number with letters is more often a commit id.
         (Some(first), text) if first.is_ascii_alphabetic() && written > 1 => {
             let number = text.trim_start_matches(|char: char| char.is_ascii_alphabetic());
@@ -209,12 +211,14 @@ fn first_word(text: &str) -> String {
     letters.map(|char| char.to_ascii_lowercase()).collect()
 }
 
-/// Removes a word and the spaces or hyphens after it. Returns `None` if the text does not begin with the word.
+/// Removes a word and the spaces, hyphens or slashes after it. Returns `None` if the text does not begin with the word.
 fn without_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let start = text.get(..word.len())?;
     let rest = text.get(word.len()..)?;
-    let is_word = start.eq_ignore_ascii_case(word) && rest.starts_with([' ', '-']);
-    is_word.then(|| rest.trim_start_matches(|char: char| char == '-' || char.is_whitespace()))
+    let is_word = start.eq_ignore_ascii_case(word) && rest.starts_with([' ', '-', '/']);
+    is_word.then(|| {
+        rest.trim_start_matches(|char: char| matches!(char, '-' | '/') || char.is_whitespace())
+    })
 }
 
 /// Removes the app from `com.example.shop@4.12.0`.

@@ -55,7 +55,7 @@ impl Week {
 
 /// Bytes that all installs upload in 24 hours.
 pub struct Traffic {
-    /// As measured.
+    /// Measured.
     pub last_day: f64,
     /// Estimated from the expected events and the average size of each signal's events. `None` if no estimate is
     /// possible.

@@ -16,7 +16,7 @@ use super::token_bucket::{Bucket, Rate};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     pub events: u32,
-    /// As sent.
+    /// The size of the body as sent, which may be compressed.
     pub bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Settings of the retention.
+//! The settings for retention.
 
 use std::time::Duration;
 

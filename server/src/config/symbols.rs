@@ -38,7 +38,7 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Returns how long files without a use are kept; `None`: forever.
+    /// Returns how long unused files are kept. `None` means forever.
     pub fn keep_unused(&self) -> Option<Duration> {
         let days = self.symbols_unused_days;
         (days > 0).then(|| Duration::from_secs(days * 86_400))

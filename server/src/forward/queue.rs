@@ -484,7 +484,7 @@ mod tests {
         };
         later(work);
         assert_eq!(queue.take(NOW).unwrap().piece.events, REQUEST_EVENTS);
-        // That attempt was given up, so the next request is the first attempt for the rest.
+        // The request above was given up. The next request has the remaining event and begins with its first attempt.
         let work = queue.take(NOW).unwrap();
         assert_eq!((work.piece.events, work.attempts), (1, 0));
         later(work);

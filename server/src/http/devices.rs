@@ -47,7 +47,7 @@ pub(super) struct Documented;
 pub(super) fn routes(origins: &WebOrigins) -> Router<Arc<App>> {
     own()
         .merge(opentelemetry())
-        // Here as well, so that browsers may ask by `OPTIONS`.
+        // Set before the layer, so that the layer also answers the `OPTIONS` of browsers.
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
         .layer(cross_origin(origins))
 }
@@ -75,7 +75,7 @@ fn opentelemetry() -> Router<Arc<App>> {
         .route("/v1/traces", export(Kind::Traces))
         .route("/v1/logs", export(Kind::Logs))
         .route("/v1/metrics", export(Kind::Metrics))
-        // As for batches.
+        // The handlers bound the bodies, as they do for batches.
         .layer(DefaultBodyLimit::disable())
 }
 

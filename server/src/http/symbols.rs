@@ -2,6 +2,7 @@
 
 mod archives;
 mod files;
+mod pace;
 mod uploads;
 
 use std::sync::Arc;

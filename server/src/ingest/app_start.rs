@@ -4,7 +4,7 @@ use unjank_protocol::{AppStart, Signal};
 
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::ingest::event_checks::{Checks, Event, Reject};
+use crate::ingest::event_checks::{Checks, Event, Place, Reject};
 use crate::recent::Dimension;
 use crate::records::{FrameBuilder, Kind};
 
@@ -34,7 +34,11 @@ impl Event for AppStart<'_> {
         size_of_val(&*self.phases)
     }
 
-    fn columns(starts: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
+    fn place(&self) -> Option<Place<'_>> {
+        Some(Place::at(self.start))
+    }
+
+    fn columns(starts: &[&Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same(
             Kind::U16,
             "refresh_hz",

@@ -57,7 +57,7 @@ pub(super) fn decode<'a>(body: &'a Body<'_>, limits: &Limits) -> Result<Decoded<
     })
 }
 
-/// Whether the body may be readable once it is repaired. The resource is read on its own, so its bad characters are a refusal.
+/// Whether a repair may make the body readable. The resource is decoded separately, so bad characters in it appear as a refusal.
 fn may_need_repair(read: Option<&Result<Decoded<'_>, Stop>>) -> bool {
     matches!(
         read,
@@ -70,7 +70,7 @@ fn may_need_repair(read: Option<&Result<Decoded<'_>, Stop>>) -> bool {
 enum Form {
     /// Typed: a malformed event ends the pass.
     Typed,
-    /// As raw text first, so that a malformed event is rejected alone.
+    /// Each event as raw text first, so that a malformed event is rejected alone.
     Raw,
 }
 

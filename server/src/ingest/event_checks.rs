@@ -3,7 +3,8 @@
 
 use std::cell::Cell;
 
-use unjank_protocol::{Attributes, Histogram, Limits, Rejected, Signal, Text};
+use unjank_foundation::clock::{HOUR, UnixTime};
+use unjank_protocol::{Attributes, Histogram, Limits, Rejected, Signal, Text, Timestamp};
 
 use super::device_clock::DeviceClock;
 use super::rows::{Envelope, Table};
@@ -25,10 +26,40 @@ pub(super) trait Event {
         0
     }
 
+    /// The place of the row among the rows of its batch, in the order of the table. `None` if the table is not ordered by hour.
+    fn place(&self) -> Option<Place<'_>> {
+        None
+    }
+
     /// Writes the columns of the signal, after those of the envelope.
-    fn columns(events: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder)
+    fn columns(events: &[&Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder)
     where
         Self: Sized;
+}
+
+/// The part of a table's order that differs between the rows of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place<'e> {
+    /// Hours since the epoch.
+    pub(super) hour: i64,
+    name: &'e str,
+    time: Timestamp,
+}
+
+impl<'e> Place<'e> {
+    /// For a table that is ordered by hour and time.
+    pub(super) fn at(time: Timestamp) -> Self {
+        Self::named("", time)
+    }
+
+    /// For a table that is ordered by hour, name and time.
+    pub(super) fn named(name: &'e str, time: Timestamp) -> Self {
+        Self {
+            hour: UnixTime::from(time).number_of(HOUR),
+            name,
+            time,
+        }
+    }
 }
 
 impl<E: Event> Table for E {
@@ -190,15 +221,53 @@ impl<'c> Checks<'c> {
     }
 
     pub(super) fn attributes(&self, attributes: &mut Attributes<'_>) {
-        self.list(&mut attributes.0);
         for (key, value) in &mut attributes.0 {
             self.text(key);
             self.text(value);
         }
+        // Names may be equal once they are truncated.
+        keep_last_of_each_name(attributes);
+        self.list(&mut attributes.0);
     }
 
     pub(super) fn histogram(&self, histogram: &mut Histogram) {
         self.list(&mut histogram.0);
         histogram.0.sort_unstable();
+    }
+}
+
+/// Of attributes that have one name, the last one counts, as in JavaScript.
+pub(super) fn keep_last_of_each_name(Attributes(attributes): &mut Attributes<'_>) {
+    let mut at = 0;
+    while let Some((name, _)) = attributes.get(at) {
+        let mut later = attributes.iter().skip(at + 1);
+        if later.any(|(other, _)| other == name) {
+            attributes.remove(at);
+        } else {
+            at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_names_that_are_equal_once_truncated_the_last_one_stays() {
+        let limits = Limits::default();
+        let clock = DeviceClock::new(&limits, UnixTime::from_micros(0), None);
+        let checks = Checks::new(&limits, clock);
+        let long = "a".repeat(limits.string_bytes);
+        let attribute = |end: &str| {
+            (
+                Text::from(format!("{long}{end}")),
+                Text::from(end.to_owned()),
+            )
+        };
+        let mut attributes = Attributes(["b", "c"].map(attribute).into());
+        checks.attributes(&mut attributes);
+        let values = attributes.0.iter().map(|(_, value)| value.as_str());
+        assert_eq!(values.collect::<Vec<_>>(), ["c"]);
     }
 }

@@ -195,7 +195,7 @@ mod tests {
             &jank(&format!(
                 r#""run_log":[{{"time":"{TIME}","message":"a"}},{{"time":"{TIME}","message":[]}}]"#
             )),
-            "`run_log[1]` cannot be read: invalid type: sequence, expected a string",
+            "`run_log[1]` cannot be read: invalid type: sequence, expected a string, a number or a boolean",
         );
         assert_fault::<Jank<'_>>(
             &jank(r#""stack":[{},{"function":"pay","line":1.5}]"#),

@@ -4,7 +4,7 @@ use unjank_protocol::{FrameWindow, Signal};
 
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::ingest::event_checks::{Checks, Event, Reject};
+use crate::ingest::event_checks::{Checks, Event, Place, Reject};
 use crate::recent::Dimension;
 use crate::records::{FrameBuilder, Kind};
 
@@ -29,7 +29,11 @@ impl Event for FrameWindow<'_> {
         size_of_val(&*self.frame_time_hist.0)
     }
 
-    fn columns(windows: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
+    fn place(&self) -> Option<Place<'_>> {
+        Some(Place::at(self.start))
+    }
+
+    fn columns(windows: &[&Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         let own_or_device = |hz| {
             if hz == 0 {
                 envelope.resource.refresh_hz

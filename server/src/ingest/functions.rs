@@ -14,13 +14,15 @@ use crate::recent::Dimension;
 
 /// Replaces the name and the function of a span by the key of an obfuscated function.
 pub(super) fn set_key<'a>(span: &mut Span<'a>, filter: &mut TextFilter<'_>) {
+    // Few spans are of obfuscated functions.
+    let Some(id) = map_id_of(&span.code.file) else {
+        return;
+    };
     let Some(key) = function_key(&frame(&span.code)) else {
         return;
     };
     // The id in one form, so that there is one stack for each key.
-    if let Some(id) = map_id_of(&span.code.file) {
-        span.code.file = Text::from(format!("{SOURCE_FILE_PREFIX}{}", id.as_str()));
-    }
+    span.code.file = Text::from(format!("{SOURCE_FILE_PREFIX}{}", id.as_str()));
     if !filter.admits(Dimension::Function, &key) {
         // Without the mapping's id, the function stays as it was reported.
         span.code.file = Text::default();

@@ -12,7 +12,7 @@ use unjank_stacks::{Class, RulesId, needs_symbols, stack_hash};
 use super::Context;
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::ingest::event_checks::{Checks, Event, Reject};
+use crate::ingest::event_checks::{Checks, Event, Place, Reject};
 use crate::recent::{Dimension, StackKey};
 use crate::records::{FrameBuilder, Kind, RecordBuilder};
 
@@ -62,7 +62,11 @@ impl Event for Jank<'_> {
                 .sum::<usize>()
     }
 
-    fn columns(janks: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
+    fn place(&self) -> Option<Place<'_>> {
+        Some(Place::at(self.start))
+    }
+
+    fn columns(janks: &[&Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same(
             Kind::U16,
             "refresh_hz",

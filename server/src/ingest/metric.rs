@@ -4,7 +4,7 @@ use unjank_protocol::{Metric, Signal};
 
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::ingest::event_checks::{Checks, Event, Reject};
+use crate::ingest::event_checks::{Checks, Event, Place, Reject};
 use crate::recent::Dimension;
 use crate::records::{FrameBuilder, Kind};
 
@@ -50,7 +50,11 @@ impl Event for Metric<'_> {
         size_of_val(&*self.attributes.0)
     }
 
-    fn columns(metrics: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
+    fn place(&self) -> Option<Place<'_>> {
+        Some(Place::named(&self.name, self.time))
+    }
+
+    fn columns(metrics: &[&Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same(
             Kind::U16,
             "refresh_hz",

@@ -4,7 +4,7 @@ use unjank_protocol::{PageLoad, Signal};
 
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::ingest::event_checks::{Checks, Event, Reject};
+use crate::ingest::event_checks::{Checks, Event, Place, Reject};
 use crate::recent::Dimension;
 use crate::records::{FrameBuilder, Kind};
 
@@ -43,7 +43,11 @@ impl Event for PageLoad<'_> {
         size_of_val(&*self.requests)
     }
 
-    fn columns(loads: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
+    fn place(&self) -> Option<Place<'_>> {
+        Some(Place::at(self.start))
+    }
+
+    fn columns(loads: &[&Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same(
             Kind::U16,
             "refresh_hz",

@@ -4,7 +4,7 @@ use unjank_protocol::{Recomposition, Signal};
 
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::ingest::event_checks::{Checks, Event, Reject};
+use crate::ingest::event_checks::{Checks, Event, Place, Reject};
 use crate::recent::Dimension;
 use crate::records::{FrameBuilder, Kind};
 
@@ -29,7 +29,11 @@ impl Event for Recomposition<'_> {
         filter.text(&mut self.cause);
     }
 
-    fn columns(rows: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
+    fn place(&self) -> Option<Place<'_>> {
+        Some(Place::named(&self.function, self.start))
+    }
+
+    fn columns(rows: &[&Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same(
             Kind::U16,
             "refresh_hz",

@@ -5,7 +5,7 @@ use unjank_protocol::{Batch, Network, Resource, Timestamp};
 use uuid::Uuid;
 
 use super::Context;
-use crate::ingest::event_checks::Event;
+use crate::ingest::event_checks::{Event, Place};
 use crate::records::{FrameBuilder, Kind, RecordBuilder, uuid_bytes};
 
 /// The table of a signal.
@@ -83,19 +83,37 @@ impl<'e> Envelope<'e> {
     }
 }
 
-/// Writes the rows of one signal, if the batch has any.
+/// Maximum number of hours whose rows get frames of their own. Each frame repeats the values of the batch.
+const MOST_HOURS: usize = 24;
+
+/// Writes the rows of one signal, if the batch has any: in the order of the table, and a frame for each hour. The writer orders the frames of many
+/// batches, so that ClickHouse need not sort the rows of a block.
 pub(super) fn signal_rows<E: Event>(
     record: &mut RecordBuilder,
     envelope: &Envelope<'_>,
     events: &[E],
 ) {
-    if events.is_empty() {
-        return;
+    let mut places: Vec<(Option<Place<'_>>, &E)> =
+        events.iter().map(|event| (event.place(), event)).collect();
+    places.sort_by_key(|(place, _)| *place);
+    let rows: Vec<&E> = places.iter().map(|(_, event)| *event).collect();
+    let hour = |place: &Option<Place<'_>>| place.map(|place| place.hour);
+    let hours = places.chunk_by(|(one, _), (next, _)| hour(one) == hour(next));
+    let mut lengths: Vec<usize> = hours.map(<[_]>::len).collect();
+    if lengths.len() > MOST_HOURS {
+        lengths = vec![rows.len()];
     }
-    let mut frame = FrameBuilder::new(E::NAME, events.len());
-    envelope.columns(&mut frame);
-    E::columns(events, envelope, &mut frame);
-    record.frame(frame);
+    let mut rest = rows.as_slice();
+    for length in lengths {
+        let Some((rows, later)) = rest.split_at_checked(length) else {
+            return;
+        };
+        rest = later;
+        let mut frame = FrameBuilder::new(E::NAME, rows.len());
+        envelope.columns(&mut frame);
+        E::columns(rows, envelope, &mut frame);
+        record.frame(frame);
+    }
 }
 
 pub(super) struct BatchCounts {

@@ -32,7 +32,7 @@ impl Event for SdkHealth<'_> {
         size_of_val(&*self.dropped)
     }
 
-    fn columns(rows: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
+    fn columns(rows: &[&Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same_text(Kind::Sym, "sdk_name", &envelope.resource.sdk_name);
         frame.same_text(Kind::Sym, "sdk_version", &envelope.resource.sdk_version);
         let counts = || rows.iter().map(|row| row.dropped.len());

@@ -5,7 +5,7 @@ use unjank_protocol::{Signal, Span, Text};
 use super::functions;
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::ingest::event_checks::{Checks, Event, Reject};
+use crate::ingest::event_checks::{Checks, Event, Place, Reject};
 use crate::recent::Dimension;
 use crate::records::{FrameBuilder, Kind, uuid_bytes};
 
@@ -48,7 +48,11 @@ impl Event for Span<'_> {
         size_of_val(&*self.attributes.0) + size_of_val(&*self.events)
     }
 
-    fn columns(spans: &[Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
+    fn place(&self) -> Option<Place<'_>> {
+        Some(Place::at(self.start))
+    }
+
+    fn columns(spans: &[&Self], envelope: &Envelope<'_>, frame: &mut FrameBuilder) {
         frame.same(
             Kind::U16,
             "refresh_hz",

@@ -1,14 +1,15 @@
 //! Changes texts before they are stored: scrubs private data from every text, and replaces names and stacks above a project's bound by
 //! `(other)`. Both are counted for the Ingest health page.
 //!
-//! A name that was admitted in this hour was scrubbed at that time and is not scrubbed again.
+//! A name that was admitted in this hour was scrubbed at that time and is not scrubbed again. Neither is a text that occurred before in the
+//! same batch: spans repeat names, threads and the attributes of their resource.
 
 use unjank_protocol::{Attributes, Batch, Events, Frame, Resource, Signal, Text, for_each_signal};
 
 use super::jank;
 use super::scrubbing::Scrubbing;
-use super::scrubbing::built_in::{Found, Kind};
-use crate::ingest::event_checks::Event;
+use super::scrubbing::built_in::Kind;
+use crate::ingest::event_checks::{Event, keep_last_of_each_name};
 use crate::recent::{Dimension, ProjectNames};
 use crate::records::Outcome;
 
@@ -32,6 +33,39 @@ pub(super) struct TextFilter<'f> {
     /// The signal whose texts are visited.
     signal: Signal,
     changed: Vec<ChangedTexts>,
+    unchanged: Unchanged,
+}
+
+/// What a text is. The rules differ, so a text that stays as a name may change as the value of an attribute.
+#[derive(Clone, Copy, Hash)]
+enum Use<'t> {
+    Name(u8),
+    Plain,
+    /// The value of the attribute with this name.
+    Attribute(&'t str),
+}
+
+/// Texts that stay as they are, by their hashes. Hashing a text takes a fraction of the time of scrubbing it. A new text takes the place of
+/// an older one.
+struct Unchanged([u64; PLACES]);
+
+const PLACES: usize = 256;
+
+impl Unchanged {
+    fn has(&self, hash: u64) -> bool {
+        // 0 is an empty place.
+        hash != 0 && self.0.get(Self::place(hash)) == Some(&hash)
+    }
+
+    fn add(&mut self, hash: u64) {
+        if let Some(place) = self.0.get_mut(Self::place(hash)) {
+            *place = hash;
+        }
+    }
+
+    fn place(hash: u64) -> usize {
+        hash as usize % PLACES
+    }
 }
 
 impl<'f> TextFilter<'f> {
@@ -41,6 +75,7 @@ impl<'f> TextFilter<'f> {
             scrubbing,
             signal: Signal::Other,
             changed: Vec::new(),
+            unchanged: Unchanged([0; PLACES]),
         }
     }
 
@@ -72,7 +107,15 @@ impl<'f> TextFilter<'f> {
     }
 
     pub(super) fn name(&mut self, dimension: Dimension, name: &mut Text<'_>) {
-        if name.is_empty() || self.names.knows(dimension, name) {
+        if name.is_empty() {
+            return;
+        }
+        let hash = self.names.hash((Use::Name(dimension as u8), name.as_str()));
+        if self.unchanged.has(hash) {
+            return;
+        }
+        if self.names.knows(dimension, name) {
+            self.unchanged.add(hash);
             return;
         }
         self.text(name);
@@ -92,19 +135,39 @@ impl<'f> TextFilter<'f> {
 
     /// Scrubs a text that has no bound.
     pub(super) fn text(&mut self, text: &mut Text<'_>) {
-        let scrubbed = self.scrubbing.text(text);
-        self.replace(text, scrubbed);
+        self.scrub(Use::Plain, text);
     }
 
     pub(super) fn attributes(&mut self, attributes: &mut Attributes<'_>) {
+        let mut has_people = false;
         for (name, value) in &mut attributes.0 {
-            let scrubbed = self.scrubbing.attribute(name, value);
-            self.replace(value, scrubbed);
+            self.scrub(Use::Attribute(name), value);
+            // The app chooses the names, but those of a map by person are people.
+            if name.contains(['@', '%']) {
+                self.text(name);
+                has_people = true;
+            }
+        }
+        if has_people {
+            // All people have the same name now.
+            keep_last_of_each_name(attributes);
         }
     }
 
-    fn replace(&mut self, text: &mut Text<'_>, scrubbed: Option<(String, Found)>) {
+    fn scrub(&mut self, by: Use<'_>, text: &mut Text<'_>) {
+        if text.is_empty() {
+            return;
+        }
+        let hash = self.names.hash((by, text.as_str()));
+        if self.unchanged.has(hash) {
+            return;
+        }
+        let scrubbed = match by {
+            Use::Attribute(name) => self.scrubbing.attribute(name, text),
+            Use::Name(_) | Use::Plain => self.scrubbing.text(text),
+        };
         let Some((scrubbed, found)) = scrubbed else {
+            self.unchanged.add(hash);
             return;
         };
         *text = Text::from(scrubbed);
@@ -251,5 +314,53 @@ mod tests {
         let functions: Vec<_> = janks.map(|jank| jank.stack[0].function.as_str()).collect();
         assert_eq!(functions, ["a", OTHER, "known"]);
         assert_eq!((renamed.len(), renamed[0].texts), (1, 1));
+    }
+
+    fn span(attributes: &str) -> unjank_protocol::Span<'static> {
+        let span = format!(
+            r#"{{"trace_id":"5b8aa5a2d2c872e8321cf37308d69df2","span_id":"051581bf3cb55c13","name":"tap","thread":"main",
+            "start":"2026-11-20T12:00:00Z","duration_us":1,"attributes":{attributes}}}"#
+        );
+        serde_json::from_str(span.leak()).unwrap()
+    }
+
+    #[test]
+    fn people_in_the_names_of_attributes_become_one_attribute() {
+        let (names, shop) = (RecentNames::new(10), Arc::from("shop"));
+        let attributes =
+            r#"{"bob@example.com":"1","load %":"2","ann%40example.com":"3","page":"4"}"#;
+        let mut batch = Batch {
+            spans: vec![span(attributes)],
+            ..Batch::default()
+        };
+        filtered(&names, &shop, NOW, &mut batch, |_| None);
+        let attributes = batch.spans[0].attributes.0.iter();
+        let attributes: Vec<_> = attributes
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(
+            attributes,
+            [("load %", "2"), ("[email]", "3"), ("page", "4")]
+        );
+    }
+
+    #[test]
+    fn a_text_that_stays_in_one_place_is_scrubbed_in_another_and_each_time() {
+        let (names, shop) = (RecentNames::new(10), Arc::from("shop"));
+        let attributes =
+            r#"{"note":"hunter22","main":"main","password":"hunter22","mail":"bob@example.com"}"#;
+        let mut batch = Batch {
+            spans: [attributes; 3].map(span).into(),
+            ..Batch::default()
+        };
+        let changed = filtered(&names, &shop, NOW, &mut batch, |_| None);
+        for span in &batch.spans {
+            let values = span.attributes.0.iter().map(|(_, value)| value.as_str());
+            let values: Vec<_> = values.collect();
+            assert_eq!(values, ["hunter22", "main", "[secret]", "[email]"]);
+        }
+        let mut counts: Vec<_> = changed.iter().map(|one| (one.reason, one.texts)).collect();
+        counts.sort_unstable();
+        assert_eq!(counts, [("email", 3), ("secret", 3)]);
     }
 }

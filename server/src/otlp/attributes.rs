@@ -4,6 +4,7 @@
 use serde::{Deserialize, Deserializer};
 use unjank_protocol::{
     Attributes, Code, Network, Span, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId,
+    whole_number,
 };
 use uuid::Uuid;
 
@@ -13,16 +14,21 @@ use super::resource::{Scope, Sender, id};
 use super::value::KeyValue;
 use super::wire::Value;
 
-/// The rate at which the app samples, if its sampler does not write it into the trace state. A name of our own: there is none for it.
+/// The rate at which the app samples, if its sampler does not write the rate into the trace state. OpenTelemetry has no name for it.
 pub(super) const SAMPLE_RATE: &str = "unjank.sample_rate";
 
-/// The most attributes of an event. Further ones are cut when it is checked.
+/// The maximum number of attributes of an event. The checks of events drop further attributes.
 const MOST: usize = 64;
+
+/// The attributes that have no field, with those of the scope: enough for most events, so that their list is allocated once.
+const USUAL: usize = 8;
 
 /// The most bytes of a text, as the protocol has it. Texts are cut before anything copies them: those of a resource are copied for each event.
 pub(super) const TEXT: usize = 1024;
 /// The most bytes of a stack, of which 128 frames are kept.
-const STACK: usize = 64 << 10;
+pub(super) const STACK: usize = 64 << 10;
+/// The most bytes of the stacks of all threads as JSON, which cannot be read without its end.
+const STACKS: usize = 1 << 20;
 
 pub(super) fn cut(text: &mut Text<'_>) {
     text.truncate(TEXT);
@@ -87,7 +93,11 @@ impl<'a> Known<'a> {
         let mut value = value.0;
         let is_stack = key.as_str() == "exception.stacktrace";
         cut(&mut key);
-        value.truncate(if is_stack { STACK } else { TEXT });
+        value.truncate(match (is_stack, value.starts_with('{')) {
+            (true, true) => STACKS,
+            (true, false) => STACK,
+            (false, _) => TEXT,
+        });
         match key.as_str() {
             "app.screen.name" | "screen.name" => self.page = value,
             "thread.name" => self.thread = value,
@@ -100,7 +110,8 @@ impl<'a> Known<'a> {
             "code.namespace" => self.code.class = value,
             "code.file.path" | "code.filepath" => self.code.file = value,
             "code.line.number" | "code.lineno" => {
-                self.code.line = value.parse().unwrap_or_default();
+                let line = whole_number(value.trim()).and_then(|line| u32::try_from(line).ok());
+                self.code.line = line.unwrap_or_default();
             }
             SAMPLE_RATE => self.sample_rate = sample_rate(&value),
             "exception.type" => self.exception.kind = value,
@@ -109,6 +120,13 @@ impl<'a> Known<'a> {
             name => {
                 self.is_request |=
                     matches!(name, "http.request.method" | "http.method" | "url.full");
+                // The screen that `app.navigation.complete` is about.
+                if self.page.is_empty() && name == "app.navigation.destination.name" {
+                    self.page = value.clone();
+                }
+                if self.others.is_empty() {
+                    self.others.reserve(USUAL);
+                }
                 self.others.push((key, value));
             }
         }
@@ -181,16 +199,17 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The attributes of the event, then those of its scope and of its resource. An event that has a name keeps its own value.
+    /// The attributes of the event, then those of its scope and of its resource. Of those that have one name, the first one counts, but
+    /// the name and version of the scope are always its own.
     pub(super) fn attributes(&mut self, scope: &Scope<'a>, sender: &Sender<'a>) -> Attributes<'a> {
         let mut all = std::mem::take(&mut self.others);
-        let own = all.len();
         all.reserve_exact(2 + scope.attributes.0.len() + sender.others.len());
         let named = [
             ("otel.scope.name", &scope.name),
             ("otel.scope.version", &scope.version),
         ];
         for (name, value) in named.into_iter().filter(|(_, value)| !value.is_empty()) {
+            all.retain(|(known, _)| known.as_str() != name);
             all.push((name.into(), value.clone()));
         }
         let of_scope = scope
@@ -203,11 +222,55 @@ impl<'a> Known<'a> {
             if all.len() > MOST {
                 break;
             }
-            let is_own = all.iter().take(own).any(|(own, _)| own == key);
-            if !is_own {
+            let is_known = all.iter().any(|(known, _)| known == key);
+            if !is_known {
                 all.push((key.clone(), value.clone()));
             }
         }
         Attributes(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::otlp::Kind;
+    use crate::otlp::bounds::{of, text};
+
+    #[test]
+    fn an_event_keeps_its_own_attributes_and_then_those_of_its_scope() {
+        let span = json!({"traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "spanId": "051581bf3cb55c13",
+            "attributes": [text("team", "span"), text("otel.scope.name", "span")]});
+        let scope = json!({"name": "shop.cart", "attributes": [text("team", "scope"), text("tier", "scope")]});
+        let of_resource = ["team", "tier", "otel.scope.name", "region"];
+        let resource = json!({"attributes": of_resource.map(|name| text(name, "resource"))});
+        let request = json!({"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope, "spans": [span]}]}]});
+        of(Kind::Traces, &request, |read| {
+            let batches = read.unwrap().batches;
+            let attributes = batches[0].spans[0].attributes.0.iter();
+            let attributes: Vec<_> = attributes
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect();
+            let expected = [
+                ("team", "span"),
+                ("otel.scope.name", "shop.cart"),
+                ("tier", "scope"),
+                ("region", "resource"),
+            ];
+            assert_eq!(attributes, expected);
+        });
+    }
+
+    #[test]
+    fn data_points_have_no_attribute_for_their_schema() {
+        let data = json!({"name": "load", "gauge": {"dataPoints": [{"asInt": 1}]}});
+        let scope = json!({"schemaUrl": "https://a.example/1", "metrics": [data]});
+        let request = json!({"resourceMetrics": [{"schemaUrl": "https://a.example/2", "scopeMetrics": [scope]}]});
+        of(Kind::Metrics, &request, |read| {
+            let batches = read.unwrap().batches;
+            let mut attributes = batches[0].metrics[0].attributes.0.iter();
+            assert!(attributes.all(|(name, _)| name.as_str() != "otel.scope.schema_url"));
+        });
     }
 }

@@ -7,7 +7,7 @@ use super::{Form, Kind, Request, Unreadable, read};
 use crate::ingest::Body;
 
 /// Reads JSON, whose texts are copies if they have escapes.
-fn of<T>(
+pub(super) fn of<T>(
     kind: Kind,
     request: &Value,
     check: impl FnOnce(Result<Request<'_>, Unreadable>) -> T,
@@ -17,7 +17,7 @@ fn of<T>(
     check(read(&body, kind, Form::Json, 10_000))
 }
 
-fn text(key: &str, value: &str) -> Value {
+pub(super) fn text(key: &str, value: &str) -> Value {
     json!({"key": key, "value": {"stringValue": value}})
 }
 

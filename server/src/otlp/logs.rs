@@ -8,10 +8,11 @@ use unjank_foundation::fingerprint::fingerprint;
 use unjank_protocol::{Jank, JankKind, JankStrategy, Span, SpanId, SpanStatus, Text, TraceId};
 use unjank_stacks::parse_text;
 
-use super::attributes::{Known, cut};
+use super::attributes::{Known, STACK, cut};
 use super::message::{Raw, message};
-use super::number::{Enum, Fixed, Id};
+use super::metric_kit::call_stack;
 use super::resource::{Scope, Sender};
+use super::scalars::{Enum, Fixed, Id};
 use super::spans::{span_id_of, time};
 use super::value::Any;
 use super::{Event, Found, Reject};
@@ -97,10 +98,15 @@ fn jank<'a>(
     duration_ms: u32,
 ) -> Jank<'a> {
     let text = known.exception.stack.as_str();
-    let stack = parse_text(text).unwrap_or_default();
-    // The frames borrow from the text of the attribute, which may be a copy.
     // One more than is kept, so that the cut is noticed.
-    let stack: Vec<_> = stack.into_iter().take(FRAMES + 1).map(owned).collect();
+    let most = FRAMES + 1;
+    let stack = call_stack(text, most).unwrap_or_else(|| {
+        // Text that only begins like JSON may be longer.
+        let start = text.get(..text.floor_char_boundary(STACK));
+        let stack = parse_text(start.unwrap_or_default()).unwrap_or_default();
+        // The frames borrow from the text of the attribute, which may be a copy.
+        stack.into_iter().take(most).map(owned).collect()
+    });
     let missing = match (stack.is_empty(), text.is_empty()) {
         (false, _) => "",
         (true, true) => "the record has no exception.stacktrace",

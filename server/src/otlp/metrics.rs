@@ -9,8 +9,8 @@ use unjank_protocol::{Attributes, Metric, Text};
 use super::attributes::{Known, cut};
 use super::distribution::{Bucket, explicit, exponential, fitted};
 use super::message::{Inner, List, Raw, Short, message};
-use super::number::{Double, DoubleList, Enum, Fixed, FixedList, Signed, SignedFixed, WholeList};
 use super::resource::{Scope, Sender};
+use super::scalars::{Double, DoubleList, Enum, Fixed, FixedList, Signed, SignedFixed, WholeList};
 use super::spans::time;
 use super::{Event, Found, Reject, Room, Unreadable, bytes_of};
 

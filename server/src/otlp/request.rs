@@ -1,5 +1,7 @@
 //! The outermost messages of a request.
 
+use unjank_protocol::Text;
+
 use super::message::{Inner, List, Part, Raw, message};
 use super::resource::{OtlpResource, Scope};
 
@@ -17,6 +19,7 @@ message! {
         1 resource: Inner<OtlpResource<'a>>,
         #[serde(alias = "scopeSpans", alias = "scopeLogs", alias = "scopeMetrics")]
         2 scopes: List<Part<'a, OfScope<'a>>>,
+        3 schema_url: Text<'a>,
     }
 }
 
@@ -26,5 +29,6 @@ message! {
         1 scope: Inner<Scope<'a>>,
         #[serde(alias = "spans", alias = "logRecords", alias = "metrics")]
         2 items: List<Raw<'a>>,
+        3 schema_url: Text<'a>,
     }
 }

@@ -2,12 +2,12 @@
 //! `telemetry`, `os`, `device`, `app`, `browser`, `deployment`), and the older ones in use.
 
 use sha2::{Digest, Sha256};
-use unjank_protocol::{Resource, Text};
+use unjank_protocol::{Resource, Text, whole_number};
 use uuid::Uuid;
 
 use super::attributes::{SAMPLE_RATE, cut, sample_rate};
 use super::message::{Inner, Short, message};
-use super::value::KeyValue;
+use super::value::{Any, KeyValue};
 
 message! {
     /// What reports.
@@ -25,14 +25,35 @@ message! {
     }
 }
 
-impl Scope<'_> {
+/// The schema of the names that the events use, with the version of the semantic conventions.
+const SCHEMA_URL: &str = "otel.scope.schema_url";
+
+impl<'a> Scope<'a> {
+    /// Adds the first schema that is known as an attribute: that of the scope, else that of its resource.
+    pub(super) fn add_schema<'s>(&mut self, schemas: impl IntoIterator<Item = &'s Text<'a>>)
+    where
+        'a: 's,
+    {
+        let mut schemas = schemas.into_iter();
+        if let Some(schema) = schemas.find(|schema| !schema.is_empty()) {
+            self.attributes.0.push(KeyValue {
+                key: SCHEMA_URL.into(),
+                value: Any(schema.clone()),
+            });
+        }
+    }
+
     pub(super) fn cut_texts(&mut self) {
         cut(&mut self.name);
         cut(&mut self.version);
-        for KeyValue { key, value } in &mut self.attributes.0 {
-            cut(key);
-            cut(&mut value.0);
-        }
+        cut_all(&mut self.attributes.0);
+    }
+}
+
+fn cut_all(attributes: &mut [KeyValue<'_>]) {
+    for KeyValue { key, value } in attributes {
+        cut(key);
+        cut(&mut value.0);
     }
 }
 
@@ -48,25 +69,22 @@ pub(super) struct Sender<'a> {
 
 impl<'a> Sender<'a> {
     pub(super) fn new(Inner(resource): Inner<OtlpResource<'a>>) -> Self {
+        let mut attributes = resource.attributes.0;
+        cut_all(&mut attributes);
         let mut sender = Self::default();
         let own = &mut sender.resource;
-        let mut install = [Text::default(), Text::default(), Text::default()];
+        own.install_id = install_id(&attributes);
         let (mut language, mut distribution) = (Text::default(), None);
         let (mut os_type, mut model_id, mut platform) =
             (Text::default(), Text::default(), Text::default());
-        let mut digest = Sha256::new();
-        for KeyValue { mut key, value } in resource.attributes.0 {
-            let mut value = value.0;
-            cut(&mut key);
-            cut(&mut value);
-            digest.update(key.as_bytes());
-            digest.update(value.as_bytes());
+        for KeyValue { key, value } in attributes {
+            let value = value.0;
             match key.as_str() {
                 "service.name" => own.app_id = value,
                 "service.version" => own.app_version = value,
-                "app.build_id" => match value.parse() {
-                    Ok(build) => own.build = build,
-                    Err(_) => sender.others.push((key, value)),
+                "app.build_id" => match whole_number(value.trim()) {
+                    Some(build) => own.build = build,
+                    None => sender.others.push((key, value)),
                 },
                 "deployment.environment.name" | "deployment.environment" => match mode(&value) {
                     Some(mode) => own.mode = mode.into(),
@@ -80,9 +98,7 @@ impl<'a> Sender<'a> {
                 "device.manufacturer" => own.device_manufacturer = value,
                 "browser.language" => own.locale = value,
                 "browser.platform" => platform = value,
-                "app.installation.id" => install[0] = value,
-                "device.id" => install[1] = value,
-                "service.instance.id" => install[2] = value,
+                name if INSTALL_IDS.contains(&name) => {}
                 "user.id" | "enduser.id" => own.user_id = value,
                 "session.id" => sender.session_id = id(&value),
                 "telemetry.sdk.name" => own.sdk_name = value,
@@ -110,12 +126,28 @@ impl<'a> Sender<'a> {
             None if language.is_empty() => std::mem::take(&mut own.sdk_name),
             None => format!("{}-{language}", own.sdk_name).into(),
         };
-        own.install_id = match install.iter().find(|text| !text.is_empty()) {
-            Some(text) => id(text),
-            None => uuid_of(&digest.finalize()),
-        };
         sender
     }
+}
+
+/// The names of the id of an install, the best first.
+const INSTALL_IDS: [&str; 3] = ["app.installation.id", "device.id", "service.instance.id"];
+
+/// The best id that a resource has, or the hash of all its attributes.
+fn install_id(attributes: &[KeyValue<'_>]) -> Uuid {
+    let sent = INSTALL_IDS.iter().find_map(|name| {
+        let mut of_name = attributes.iter().filter(|one| one.key.as_str() == *name);
+        of_name.rfind(|one| !one.value.0.is_empty())
+    });
+    if let Some(sent) = sent {
+        return id(&sent.value.0);
+    }
+    let mut digest = Sha256::new();
+    for KeyValue { key, value } in attributes {
+        digest.update(key.as_bytes());
+        digest.update(value.0.as_bytes());
+    }
+    uuid_of(&digest.finalize())
 }
 
 /// What an app runs for, by the names that people use for environments.
@@ -130,6 +162,7 @@ fn mode(environment: &str) -> Option<&'static str> {
 
 /// An id as a UUID. OpenTelemetry has ids of any text; those that are no UUID are hashed.
 pub(super) fn id(text: &str) -> Uuid {
+    let text = text.trim();
     if text.is_empty() {
         return Uuid::nil();
     }

@@ -3,10 +3,10 @@
 
 use unjank_protocol::{Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId};
 
-use super::attributes::{Known, TEXT};
+use super::attributes::{Known, TEXT, cut};
 use super::message::{Inner, Raw, Short, message};
-use super::number::{Enum, Fixed, Id};
 use super::resource::{Scope, Sender};
+use super::scalars::{Count, Enum, Fixed, Id};
 use super::value::KeyValue;
 use super::{Event, Found, Reject};
 
@@ -21,8 +21,11 @@ message! {
         7 start_time_unix_nano: Fixed,
         8 end_time_unix_nano: Fixed,
         9 attributes: Known<'a>,
+        10 dropped_attributes_count: Count,
         11 events: Short<OtlpEvent<'a>>,
+        12 dropped_events_count: Count,
         13 links: Short<Link<'a>>,
+        14 dropped_links_count: Count,
         15 status: Inner<Status<'a>>,
     }
 }
@@ -39,7 +42,7 @@ message! {
     Link<'a> {
         1 trace_id: Id<16>,
         2 span_id: Id<8>,
-        3 trace_state: Text<'a>,
+        4 attributes: Short<KeyValue<'a>>,
     }
 }
 
@@ -69,11 +72,27 @@ pub(super) fn span<'a>(
         _ => "",
     };
     let Status { message, code } = span.status.0;
-    let links = links(&span.links.0);
+    let dropped = |count: Count| match count.0 {
+        0 => Text::default(),
+        count => count.to_string().into(),
+    };
     let named = [
         ("span.kind", kind.into()),
         ("otel.status_description", message),
-        ("otel.links", links),
+        ("otel.links", links(&span.links.0)),
+        ("otel.link_attributes", link_attributes(&span.links.0)),
+        (
+            "otel.dropped_attributes_count",
+            dropped(span.dropped_attributes_count),
+        ),
+        (
+            "otel.dropped_events_count",
+            dropped(span.dropped_events_count),
+        ),
+        (
+            "otel.dropped_links_count",
+            dropped(span.dropped_links_count),
+        ),
     ];
     for (name, value) in named.into_iter().filter(|(_, value)| !value.is_empty()) {
         known.others.push((name.into(), value));
@@ -134,18 +153,39 @@ fn log_entry(event: OtlpEvent<'_>) -> SpanEvent<'_> {
     let mut name = event.name;
     if !event.attributes.0.is_empty() {
         let mut text = name.as_str().to_owned();
-        for KeyValue { key, value } in &event.attributes.0 {
-            text.extend([" ", key, "=", &value.0]);
-            if text.len() > TEXT {
-                break;
-            }
-        }
+        append(&mut text, &event.attributes.0);
         name = text.into();
     }
     SpanEvent {
         time: time(event.time_unix_nano),
         name,
     }
+}
+
+/// Appends attributes to a text, until it is as long as is kept.
+fn append(text: &mut String, attributes: &[KeyValue<'_>]) {
+    for KeyValue { key, value } in attributes {
+        if text.len() > TEXT {
+            break;
+        }
+        text.extend([" ", key, "=", &value.0]);
+    }
+}
+
+/// The attributes of links as text, after the ids of their spans: `051581bf3cb55c13 kind=retry`.
+fn link_attributes(links: &[Link<'_>]) -> Text<'static> {
+    let mut text = String::new();
+    for link in links.iter().filter(|link| !link.attributes.0.is_empty()) {
+        if text.len() > TEXT {
+            break;
+        }
+        let separator = if text.is_empty() { "" } else { "; " };
+        text.push_str(&format!("{separator}{:016x}", link.span_id.0));
+        append(&mut text, &link.attributes.0);
+    }
+    let mut text = Text::from(text);
+    cut(&mut text);
+    text
 }
 
 /// Links as `<trace id>-<span id>`, separated by blanks.
@@ -175,7 +215,11 @@ fn sample_rate_of(trace_state: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::otlp::Kind;
+    use crate::otlp::bounds::of;
 
     #[test]
     fn a_sample_rate_that_is_no_number_is_not_a_missing_one() {
@@ -184,6 +228,29 @@ mod tests {
         assert_eq!(sample_rate(""), None);
         for text in ["NaN", "1/10", "true"] {
             assert!(sample_rate(text).is_some_and(f64::is_nan), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_dropped_attributes_that_cannot_be_read_rejects_no_span() {
+        for (sent, kept) in [
+            (json!(3), Some("3")),
+            (json!("3"), Some("3")),
+            (json!(-1), None),
+            (json!("many"), None),
+            (json!([3]), None),
+            (json!(null), None),
+        ] {
+            let span = json!({"traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "spanId": "051581bf3cb55c13", "droppedAttributesCount": sent});
+            let request = json!({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]});
+            of(Kind::Traces, &request, |read| {
+                let request = read.unwrap();
+                assert!(request.undecoded.is_empty(), "{sent}");
+                let mut attributes = request.batches[0].spans[0].attributes.0.iter();
+                let dropped =
+                    attributes.find(|(name, _)| name.as_str() == "otel.dropped_attributes_count");
+                assert_eq!(dropped.map(|(_, value)| value.as_str()), kept, "{sent}");
+            });
         }
     }
 

@@ -1,5 +1,7 @@
 //! Attributes of OTLP. Since version 1.9 of the specification, any attribute may have a value of any type; each is kept as text.
 
+use std::sync::LazyLock;
+
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD};
 use serde::{Deserialize, Deserializer};
@@ -36,13 +38,25 @@ impl<'a> Field<'a> for Any<'a> {
                 (1, Value::Bytes(bytes)) => text(bytes),
                 (2, Value::Varint(0)) => "false".into(),
                 (2, Value::Varint(_)) => "true".into(),
-                (3, Value::Varint(number)) => number.cast_signed().to_string().into(),
+                (3, Value::Varint(number)) => digits(number.cast_signed()),
                 (_, Value::Bytes(bytes)) if bytes.len() > LONGEST => LEFT_OUT.into(),
                 (1..=7, value) => plain(&json_of_field(number, value, DEPTH)?),
                 _ => continue,
             };
         }
         Ok(())
+    }
+}
+
+/// The texts of small numbers. Most whole numbers are small, such as status codes and lines, and so need no memory of their own.
+static SMALL: LazyLock<Vec<String>> =
+    LazyLock::new(|| (0..1_000).map(|number| number.to_string()).collect());
+
+fn digits(number: i64) -> Text<'static> {
+    let small = usize::try_from(number).ok();
+    match small.and_then(|number| SMALL.get(number)) {
+        Some(text) => text.as_str().into(),
+        None => number.to_string().into(),
     }
 }
 
@@ -112,7 +126,7 @@ fn of_bytes(bytes: &[u8]) -> Json {
 }
 
 /// Decodes bytes in JSON, which may have either alphabet of Base64, with or without padding.
-fn decoded(text: &str) -> Option<Vec<u8>> {
+pub(super) fn decoded(text: &str) -> Option<Vec<u8>> {
     let standard = text.trim_end_matches('=').replace('-', "+");
     let standard = standard.replace('_', "/");
     BASE64_STANDARD_NO_PAD.decode(standard).ok()
@@ -239,6 +253,9 @@ mod tests {
         }
         assert_eq!(of_bytes(b"password=hunter2"), "password=hunter2");
         assert_eq!(of_bytes(b"\x01\x02\x03"), "AQID");
+        for number in [i64::MIN, -1, 0, 7, 999, 1_000, i64::MAX] {
+            assert_eq!(digits(number).as_str(), number.to_string());
+        }
     }
 
     #[test]

@@ -99,9 +99,9 @@ pub fn folded<'s>(stacks: impl IntoIterator<Item = WeighedStack<'s>>) -> String 
     text
 }
 
-/// Viewers end a line at `\r` too.
+/// Viewers end a line at `\r` too, and those in JavaScript at the line separators of Unicode.
 fn ends_a_frame(char: char) -> bool {
-    char == ';' || char.is_control()
+    char.is_control() || matches!(char, ';' | '\u{2028}' | '\u{2029}')
 }
 
 /// Returns a speedscope file: one sampled profile with weights in milliseconds.

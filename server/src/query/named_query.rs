@@ -49,7 +49,7 @@ pub struct NamedQuery {
     pub field: Option<String>,
     /// For single spans: the minimum duration.
     pub at_least_us: Option<i64>,
-    /// For single spans: the duration to which the nearest ones are returned.
+    /// For single spans: selects the spans whose durations are nearest to this one.
     pub near_us: Option<i64>,
     /// For single spans: the position where the previous page ended.
     pub cursor: Option<String>,

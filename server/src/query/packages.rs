@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::inside::rounded;
 use super::nesting::{Covering, Nesting, Timing};
+use super::span_breakdown::rounded;
 use crate::store::reads::{NestedSpan, NestedSpans};
 
 /// The spans whose code is in one package. The numbers other than `recorded` are estimates for all spans of the period, recorded or not.

@@ -3,7 +3,7 @@
 use unjank_foundation::clock::{HOUR, UnixTime};
 use uuid::Uuid;
 
-use super::recorded::check_run_filters;
+use super::stored_run::check_run_filters;
 use super::{InvalidQuery, NamedQuery, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::{

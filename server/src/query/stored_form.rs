@@ -5,7 +5,16 @@ use unjank_remote_config::canonical_id;
 /// Dimensions with UUIDs.
 const IDS: [&str; 2] = ["install_id", "session_id"];
 /// Dimensions that are stored in lower case.
-const LOWER_CASE: [&str; 3] = ["os_name", "device_class", "mode"];
+const LOWER_CASE: [&str; 8] = [
+    "os_name",
+    "device_class",
+    "mode",
+    "kind",
+    "network",
+    "status",
+    "ended",
+    "outcome",
+];
 
 /// Converts a filter value to the stored form: UUIDs have hyphens, and they and the [`LOWER_CASE`] dimensions are in lower case.
 pub(super) fn stored_form(dimension: &str, value: &str) -> String {

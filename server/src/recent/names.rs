@@ -4,7 +4,7 @@
 //! Each server counts on its own, from its start.
 
 use std::collections::HashMap;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -123,6 +123,11 @@ pub(crate) struct ProjectNames {
 }
 
 impl ProjectNames {
+    /// A hash with a random seed, for what is compared within one request.
+    pub(crate) fn hash(&self, value: impl Hash) -> u64 {
+        self.hasher.hash_one(value)
+    }
+
     /// Whether the name was admitted in this hour. It was scrubbed at that time.
     pub(crate) fn knows(&self, dimension: Dimension, name: &str) -> bool {
         self.hour().knows(dimension, self.hasher.hash_one(name))

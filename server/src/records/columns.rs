@@ -365,12 +365,16 @@ struct SymbolTable {
     /// The index of a string in the dictionary, and the string's hash.
     table: HashTable<(u32, u64)>,
     indexes: Vec<u32>,
+    /// For each string of the dictionary, the index of the string that followed it last. Events of one place in the code have the same names
+    /// of attributes in the same order, so most strings are found without a hash.
+    followers: Vec<u32>,
 }
 
 impl SymbolTable {
     fn put<'s>(&mut self, data: &mut Vec<u8>, values: impl Iterator<Item = &'s str>) {
         self.table.clear();
         self.indexes.clear();
+        self.followers.clear();
         let start = data.len();
         data.push(SYMBOLS);
         put_len(data, 0);
@@ -383,19 +387,15 @@ impl SymbolTable {
                 self.indexes.push(index);
                 continue;
             }
-            let hash = self.hasher.hash_one(value);
-            let found = self
-                .table
-                .find(hash, |(at, _)| dictionary[*at as usize] == value)
-                .map(|(at, _)| *at);
-            let index = found.unwrap_or_else(|| {
-                let index = dictionary.len() as u32;
-                dictionary.push(value);
-                put_string(data, value.as_bytes());
-                self.table
-                    .insert_unique(hash, (index, hash), |(_, hash)| *hash);
-                index
-            });
+            let before = last.map(|(_, index)| index as usize);
+            let guess = before.and_then(|before| self.followers.get(before).copied());
+            let index = match guess {
+                Some(index) if dictionary.get(index as usize) == Some(&value) => index,
+                _ => self.index(value, &mut dictionary, data),
+            };
+            if let Some(follower) = before.and_then(|before| self.followers.get_mut(before)) {
+                *follower = index;
+            }
             last = Some((value, index));
             self.indexes.push(index);
         }
@@ -407,6 +407,29 @@ impl SymbolTable {
         }
         data[start + 1..start + 5].copy_from_slice(&(dictionary.len() as u32).to_le_bytes());
         put_indexes(data, &self.indexes, dictionary.len());
+    }
+
+    /// Returns the index of a string, which is added to the dictionary if it is new.
+    fn index<'s>(
+        &mut self,
+        value: &'s str,
+        dictionary: &mut Vec<&'s str>,
+        data: &mut Vec<u8>,
+    ) -> u32 {
+        let hash = self.hasher.hash_one(value);
+        let found = self
+            .table
+            .find(hash, |(at, _)| dictionary[*at as usize] == value);
+        if let Some((index, _)) = found {
+            return *index;
+        }
+        let index = dictionary.len() as u32;
+        dictionary.push(value);
+        self.followers.push(0);
+        put_string(data, value.as_bytes());
+        self.table
+            .insert_unique(hash, (index, hash), |(_, hash)| *hash);
+        index
     }
 }
 
@@ -425,5 +448,21 @@ pub(crate) fn put_indexes(data: &mut Vec<u8>, indexes: &[u32], count: usize) {
     } else {
         data.push(4);
         data.extend(indexes.iter().flat_map(|index| index.to_le_bytes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symbol_has_one_index_whatever_comes_before_it() {
+        let values = ["k", "v", "k", "v", "v", "w", "k", "w", "v", "k", "v"];
+        let mut frame = FrameBuilder::new("spans", values.len());
+        frame.symbols("name", values.into_iter());
+        let mut bytes = Vec::new();
+        frame.finish(&mut bytes);
+        let expected = b"\x03\0\0\0\x01k\x01v\x01w\x01\0\x01\0\x01\x01\x02\0\x02\x01\0\x01";
+        assert!(bytes.ends_with(expected), "{bytes:?}");
     }
 }

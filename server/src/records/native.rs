@@ -52,14 +52,25 @@ impl<'f> Frame<'f> {
 
     /// Returns the kind of a column, and its values as in the log.
     pub(crate) fn column(&self, name: &str) -> Result<Option<(Kind, Cursor<'f>)>, BadFrame> {
+        let [column] = self.columns_named([name])?;
+        Ok(column)
+    }
+
+    /// Returns the kinds of some columns, and their values as in the log.
+    pub(crate) fn columns_named<const N: usize>(
+        &self,
+        names: [&str; N],
+    ) -> Result<[Option<(Kind, Cursor<'f>)>; N], BadFrame> {
+        let mut found = [None; N];
         let mut rest = Cursor(self.data);
         for (kind, one) in self.columns()? {
             let values = rest.sized()?;
-            if one == name {
-                return Ok(Some((kind, Cursor(values))));
+            let mut wanted = names.iter().zip(&mut found);
+            if let Some((_, column)) = wanted.find(|(name, _)| **name == one) {
+                *column = Some((kind, Cursor(values)));
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     pub fn columns(&self) -> Result<Vec<(Kind, &'f str)>, BadFrame> {

@@ -6,19 +6,20 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use unjank_database::{Claims, Control, TakeOver};
+use unjank_database::{ClaimStore, Claims, Control};
 use unjank_foundation::clock::Clock;
 use unjank_foundation::task::Tasks;
-use uuid::Uuid;
 
 use super::clickhouse_target::{connect, external};
 use super::writer::{self, Parts};
 use super::{CLOSING, control_database, data_folder, dead_letters, in_time};
 use crate::config::Shared;
 use crate::metrics::Metrics;
-use crate::store::{ClickHouse, DrainTotals, IngestLog, LogSettings, Target};
+use crate::store::{
+    ClickHouse, DrainTotals, IngestLog, LogSettings, Target, lease_lost, take_over,
+};
 
 /// Reports progress: the drained records as a text, the drained bytes, and all bytes.
 pub(crate) type OnDrained<'a> = &'a dyn Fn(&str, u64, u64);
@@ -35,13 +36,6 @@ pub(crate) struct DrainedLog {
 }
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
-/// How often the command asks again for a log that it may not drain yet.
-const ASK_EVERY: Duration = Duration::from_secs(1);
-/// A lease lasts for two minutes. If the command cannot renew it, the command ends before that: after this time, a pause and a timeout.
-const LEASE: Duration = Duration::from_secs(75);
-const RENEW_EVERY: Duration = Duration::from_secs(20);
-/// Timeout of a renewal.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Drains the log in the data folder of `shared` until nothing is left to store or to roll up, or until `stop`.
 pub(crate) async fn drain_log(
@@ -229,46 +223,5 @@ impl Draining<'_> {
         );
         let bytes = all_bytes.saturating_sub(self.log.pending_bytes());
         (self.report)(&records, bytes, all_bytes);
-    }
-}
-
-/// Takes the log over from its server. Waits while the server, or another command, may still be storing batches of the log.
-async fn take_over(claims: &Claims, log_id: Uuid) -> anyhow::Result<Claims> {
-    let (mut seen, mut is_held) = (None, false);
-    loop {
-        match claims.take_over(log_id).await? {
-            TakeOver::Taken(claims) => return Ok(claims),
-            TakeOver::ServerSeen(at) => {
-                anyhow::ensure!(
-                    seen.is_none_or(|before| before == at),
-                    "a server with this log is running: it stores batches of log {log_id} at this moment. Stop it first, or leave the log to it"
-                );
-                if seen.replace(at).is_none() {
-                    tracing::warn!(%log_id, "the server of this log has stored batches within the last two minutes: waiting until it counts as gone");
-                }
-            }
-            TakeOver::Held => {
-                if !is_held {
-                    tracing::warn!(%log_id, "another `unjank log drain` drains this log, or was killed within the last two minutes: waiting");
-                }
-                is_held = true;
-            }
-        }
-        sleep(ASK_EVERY).await;
-    }
-}
-
-/// Renews the lease on the log. Resolves when the lease is lost.
-async fn lease_lost(claims: &Claims, log_id: Uuid) {
-    let mut renewed = Instant::now();
-    while renewed.elapsed() < LEASE {
-        sleep(RENEW_EVERY).await;
-        let asked = Instant::now();
-        match timeout(PATIENCE, claims.renew(log_id)).await {
-            Ok(Ok(true)) => renewed = asked,
-            Ok(Ok(false)) => return,
-            Ok(Err(error)) => tracing::warn!(%error, "cannot renew the lease on the log"),
-            Err(_) => tracing::warn!("cannot renew the lease on the log: no answer"),
-        }
     }
 }

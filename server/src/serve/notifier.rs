@@ -65,7 +65,7 @@ pub(super) fn start(notifier: &Arc<Notifier>, tasks: &Tasks) {
     tasks.spawn("digests", schedule_digests(notifier, shutdown));
 }
 
-/// `patience` is that of the shutdown.
+/// Starts to forward events. `patience` is the time that a shutdown allows for what waits.
 pub(super) fn start_forwarding(app: &App, tasks: &Tasks, patience: Duration) {
     let notifier = &app.notifier;
     let forwarder = Forwarder {

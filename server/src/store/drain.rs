@@ -3,6 +3,7 @@
 pub(super) mod dead_letter;
 pub(super) mod delivery;
 pub(super) mod destination;
+pub(super) mod lease;
 pub(super) mod ledger;
 pub(super) mod proof;
 pub(super) mod tally;

@@ -19,6 +19,17 @@ pub(super) enum OldFault {
     LayoutsShareNumbers,
     /// After a rejected block, each frame of a record was sent by itself, under the same number as the other frames of its table.
     FramesShareNumbers,
+    /// The claims of a server that is gone were released while its INSERT was running.
+    ReleasedWhileInserting,
+    /// Servers did not claim batches.
+    #[cfg(test)]
+    ClaimsIgnored,
+    /// A server claimed batches while a command had the lease on its log.
+    #[cfg(test)]
+    LeaseIgnored,
+    /// A running server did not compare its ledger with ClickHouse after a command had drained a copy of its log.
+    #[cfg(test)]
+    DrainedLearnsNothing,
     /// A backup let the server delete records while the tables were copied.
     #[cfg(test)]
     BackupsDoNotHold,

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::number::Number;
+use super::range_number::Number;
 
 /// The prefix of the query ids of all attempts at a fold or a range.
 pub(super) fn attempts_at(number: Number) -> String {

@@ -50,6 +50,7 @@ pub(super) type Day = i32;
 const WORTH_DIVIDING: usize = 10_000;
 
 const MICROS_A_DAY: i64 = 86_400_000_000;
+const MICROS_AN_HOUR: i64 = MICROS_A_DAY / 24;
 
 impl RawTable {
     const fn weekly(name: &'static str, time: &'static str) -> Self {
@@ -80,6 +81,22 @@ impl RawTable {
             // The epoch began on a Thursday.
             Period::Week => day - (day + 3).rem_euclid(7),
         }
+    }
+
+    /// Returns the hour and the session of a frame's first row, which are a part of the order of most tables. The session is as ClickHouse
+    /// compares UUIDs. `None` for a table with another order.
+    pub(super) fn hour_and_session(&self, frame: &Frame<'_>) -> Option<(i64, u128)> {
+        let [time, session] = frame.columns_named([self.time, "session_id"]).ok()?;
+        let ((kind, mut time), (_, mut session)) = time.zip(session)?;
+        if kind != Kind::Micros || self.time == "received_at" {
+            return None;
+        }
+        // The first byte says whether all rows have the same value.
+        time.u8().ok()?;
+        session.u8().ok()?;
+        let micros = i64::from_le_bytes(time.array().ok()?);
+        let session = u128::from_le_bytes(session.array().ok()?);
+        Some((micros.div_euclid(MICROS_AN_HOUR), session))
     }
 
     /// Divides frames into two blocks without a common period: the largest block, and the rest. A block of one period costs ClickHouse half
@@ -207,6 +224,9 @@ mod tests {
             .periods(&frames)
             .unwrap();
         assert_eq!(batches, BTreeMap::from([(1, 4)]));
+        // The test's frames have no session.
+        let spans = RawTable::named("spans").unwrap();
+        assert_eq!(spans.hour_and_session(&frames[0]), None);
     }
 
     #[test]

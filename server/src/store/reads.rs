@@ -6,12 +6,12 @@ mod attributes;
 mod csv;
 mod define;
 mod details;
-mod during;
 mod functions;
+mod janks_during_spans;
+mod json_lines;
 mod needed_symbols;
 mod nested_spans;
 mod parts;
-mod recorded;
 mod run;
 mod session_events;
 mod sessions;
@@ -19,18 +19,18 @@ mod significance;
 mod single_starts;
 mod statement;
 mod subjects;
+mod time_conditions;
 mod trace_sizes;
 mod versions;
-mod when;
 
 pub use self::aggregate::{Aggregate, Aggregation, Better, Formula, Measure, Unit};
 pub use self::define::{Dimension, Kept, Subject, Time};
 pub use self::details::{
     First, JankEvent, Search, SpanPlace, StackDetail, StoredFrame, StoredSpan,
 };
+pub use self::json_lines::{JsonLines, recorded_signals};
 pub use self::needed_symbols::{NeededBuild, SymbolQuestion, SymbolState};
 pub use self::nested_spans::{NestedSpan, NestedSpans};
-pub use self::recorded::{JsonLines, recorded_signals};
 pub use self::run::{Distribution, Point, Read, TableRow};
 pub use self::session_events::{
     SessionFrames, SessionJank, SessionPageLoad, SessionPoint, SessionRedraws, SessionSpan,

@@ -3,7 +3,10 @@
 //! Spool, ingest log, writer, folds and dead letters are the production code. The disk, ClickHouse and the devices are models. Each seed runs
 //! on one thread with paused time, so a seed always replays the same history.
 //!
-//! `make test` runs 2,000 seeds, `make simulate SEEDS=1000000` runs more, and `make simulate SEED=7` prints the history of one.
+//! In a second kind of world, two servers share ClickHouse, the devices and a model of the claims in PostgreSQL (`sharing.rs`).
+//!
+//! `make test` runs 2,000 seeds of the first kind and 300 of the second, `make simulate SEEDS=1000000` runs more, and `make simulate SEED=7`
+//! prints the history of one. With `SERVERS=2`, the worlds have two servers.
 
 #![expect(
     clippy::cast_possible_wrap,
@@ -14,14 +17,19 @@
 )]
 
 mod aimed;
+mod aimed_drain;
 mod backups;
 mod batch;
 mod chance;
 mod connection;
+mod control;
 mod device;
 mod disk;
+mod drain;
 mod faults;
+mod host;
 mod rows;
+mod sharing;
 mod store;
 mod verdict;
 mod world;
@@ -35,7 +43,7 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 
-use self::faults::Fault;
+use self::faults::{Fault, Pace};
 use self::world::World;
 use super::drain::dead_letter::DeadLetterError;
 use super::durable_file::DurableFiles;
@@ -49,12 +57,32 @@ const KEPT: &[u64] = &[
     22216, 33418, 57848, 106_447, 131_428, 193_892, 5095, 10431, 12578, 16036, 16242, 17340, 47923,
     53329, 61880, 2467, 151_803, 122_910,
 ];
+const KEPT_OF_TWO_SERVERS: &[u64] = &[];
+
+/// How long faults strike, in seconds. The longest period exceeds the time for which ClickHouse remembers tokens.
+const TIMES: [u64; 4] = [20, 40, 40, 120];
 
 /// After the last fault, devices and the log must finish within this simulated time.
 const REST: Duration = Duration::from_secs(900);
 
 /// `seeds_hold` reports its progress after this many seeds.
 const STEP: usize = 10_000;
+
+/// The kind of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Servers {
+    One,
+    Two,
+}
+
+impl Servers {
+    fn faults(self) -> &'static [Fault] {
+        match self {
+            Self::One => &Fault::ALL,
+            Self::Two => &Fault::SHARED,
+        }
+    }
+}
 
 /// The result of one seed.
 struct Outcome {
@@ -64,33 +92,55 @@ struct Outcome {
     events: usize,
 }
 
-fn run(seed: u64, faults: &[Fault], keeps_history: bool, metrics: &Arc<Metrics>) -> Outcome {
+fn run(
+    servers: Servers,
+    seed: u64,
+    faults: &[Fault],
+    keeps_history: bool,
+    metrics: &Arc<Metrics>,
+) -> Outcome {
     let runtime = Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .unwrap();
-    let outcome = runtime.block_on(live(seed, faults, keeps_history, metrics));
+    let outcome = runtime.block_on(async {
+        let world = World::new(seed, keeps_history, Arc::clone(metrics));
+        match servers {
+            Servers::One => live(world, faults).await,
+            Servers::Two => sharing::live(&world, faults).await,
+        }
+    });
     runtime.shutdown_background();
     outcome
 }
 
-async fn live(seed: u64, faults: &[Fault], keeps_history: bool, metrics: &Arc<Metrics>) -> Outcome {
-    let world = World::new(seed, keeps_history, Arc::clone(metrics));
-    // A few kinds of faults lead to deeper states than all kinds at once.
-    let faults: Vec<Fault> = faults
-        .iter()
-        .copied()
-        .filter(|_| faults.len() < 4 || world.chance.happens(350))
-        .collect();
+/// A few kinds of faults lead to deeper states than all kinds at once.
+fn some_of(faults: &[Fault], world: &World) -> Vec<Fault> {
+    let faults = faults.iter().copied();
+    let all = faults.len() < 4;
+    faults
+        .filter(|_| all || world.chance.happens(350))
+        .collect()
+}
+
+async fn live(world: Arc<World>, faults: &[Fault]) -> Outcome {
+    let faults = some_of(faults, &world);
     // A known limit, see docs/decisions/0016-backups.md.
     let refuses = faults.contains(&Fault::Refused);
     let meant = |fault: &Fault| *fault != Fault::Restored || !refuses;
     let faults: Vec<Fault> = faults.into_iter().filter(meant).collect();
     let devices: Vec<_> = (0..1 + world.chance.below(3))
-        .map(|_| tokio::spawn(device::run(Arc::clone(&world), 3 + world.chance.below(12))))
+        .map(|_| {
+            let servers = vec![Arc::clone(&world)];
+            tokio::spawn(device::run(servers, 3 + world.chance.below(12), 4_000))
+        })
         .collect();
-    let running = faults::run_with_faults(&world, &faults).await;
+    let pace = Pace {
+        seconds: world.chance.pick(&TIMES),
+        longest: 6_000,
+    };
+    let running = faults::run_with_faults(&world, &faults, pace).await;
     let deadline = Instant::now() + REST;
     while !devices.iter().all(tokio::task::JoinHandle::is_finished) && Instant::now() < deadline {
         sleep(Duration::from_secs(1)).await;
@@ -107,14 +157,20 @@ async fn live(seed: u64, faults: &[Fault], keeps_history: bool, metrics: &Arc<Me
     sleep(Duration::from_secs(200)).await;
     let retried = retry_dead_letters(Arc::clone(&world), running.files.clone(), usize::MAX);
     wrong.extend(retried.await);
-    wrong.extend(verdict::judge(&world, &running));
+    wrong.extend(verdict::judge(&world, &[&running]));
     world.stop(running).await;
-    let truth = world.truth();
-    Outcome {
-        wrong,
-        history: world.history.lines(),
-        faults: truth.faults.clone(),
-        events: truth.events.len(),
+    Outcome::of(&world, wrong)
+}
+
+impl Outcome {
+    fn of(world: &World, wrong: Vec<String>) -> Self {
+        let truth = world.truth();
+        Self {
+            wrong,
+            history: world.history.lines(),
+            faults: truth.faults.clone(),
+            events: truth.events.len(),
+        }
     }
 }
 
@@ -123,10 +179,7 @@ async fn retry_dead_letters(world: Arc<World>, files: DurableFiles, most: usize)
     let Ok(letters) = world.dead_letters(&files) else {
         return Vec::new();
     };
-    let connection = connection::Connection {
-        store: world.store.clone(),
-        disk: world.disk.clone(),
-    };
+    let connection = world.connection();
     // A disk that fails hides some items.
     let (items, unreadable) = letters.list().unwrap_or_default();
     let is_damaged = |error: &&DeadLetterError| matches!(error, DeadLetterError::Damaged(..));
@@ -148,6 +201,7 @@ async fn retry_dead_letters(world: Arc<World>, files: DurableFiles, most: usize)
 
 /// Runs seeds on all cores until one fails. Returns the failed seed, the number of seeds run, and how often each fault struck.
 fn run_many(
+    servers: Servers,
     seeds: std::ops::Range<u64>,
     faults: &[Fault],
     old_fault: Option<OldFault>,
@@ -164,7 +218,7 @@ fn run_many(
             if seed >= seeds.end {
                 break;
             }
-            let outcome = run(seed, faults, false, &metrics);
+            let outcome = run(servers, seed, faults, false, &metrics);
             count += 1;
             for (name, times) in outcome.faults {
                 *all.entry(name).or_default() += times;
@@ -193,10 +247,15 @@ fn run_many(
 }
 
 /// Replays a seed. Returns its history, and whether the seed passes.
-fn explain(seed: u64) -> (String, bool) {
-    let Outcome { wrong, history, .. } = run(seed, &Fault::ALL, true, &Arc::new(Metrics::new()));
+fn explain(servers: Servers, seed: u64) -> (String, bool) {
+    let metrics = Arc::new(Metrics::new());
+    let Outcome { wrong, history, .. } = run(servers, seed, servers.faults(), true, &metrics);
+    let more = match servers {
+        Servers::One => "",
+        Servers::Two => " SERVERS=2",
+    };
     let text = format!(
-        "seed {seed}\n\n{}\n\nViolations:\n{}\n\nReplay: make simulate SEED={seed}\n",
+        "seed {seed}\n\n{}\n\nViolations:\n{}\n\nReplay: make simulate SEED={seed}{more}\n",
         history.join("\n"),
         wrong.join("\n")
     );
@@ -208,34 +267,44 @@ fn env(name: &str) -> Option<u64> {
     Some(text.parse().expect("a number"))
 }
 
-/// Runs 2,000 seeds unless the environment variables `FROM`, `SEEDS` or `SEED` are set.
 #[test]
 fn seeds_hold() {
+    hold(Servers::One, KEPT, 2_000);
+}
+
+#[test]
+fn seeds_of_two_servers_hold() {
+    hold(Servers::Two, KEPT_OF_TWO_SERVERS, 300);
+}
+
+/// Runs some seeds, then as many `more` unless the environment variables `FROM`, `SEEDS` or `SEED` are set.
+fn hold(servers: Servers, kept: &[u64], more: u64) {
     if let Some(seed) = env("SEED") {
-        let (text, holds) = explain(seed);
+        let (text, holds) = explain(servers, seed);
         println!("{text}");
         assert!(holds, "seed {seed} fails");
         return;
     }
-    for seed in KEPT {
-        let outcome = run(*seed, &Fault::ALL, false, &Arc::new(Metrics::new()));
-        assert!(outcome.wrong.is_empty(), "{}", explain(*seed).0);
+    let (all_faults, metrics) = (servers.faults(), Arc::new(Metrics::new()));
+    for seed in kept {
+        let outcome = run(servers, *seed, all_faults, false, &metrics);
+        assert!(outcome.wrong.is_empty(), "{}", explain(servers, *seed).0);
     }
     let (from, seeds) = (
         env("FROM").unwrap_or_default(),
-        env("SEEDS").unwrap_or(2_000),
+        env("SEEDS").unwrap_or(more),
     );
     let began = std::time::Instant::now();
     let (mut done, mut all) = (0, BTreeMap::new());
     for first in (from..from + seeds).step_by(STEP) {
         let last = (first + STEP as u64).min(from + seeds);
-        let (failed, count, faults) = run_many(first..last, &Fault::ALL, None);
+        let (failed, count, faults) = run_many(servers, first..last, all_faults, None);
         done += count;
         for (name, times) in faults {
             *all.entry(name).or_insert(0) += times;
         }
         if let Some(seed) = failed {
-            panic!("{}", explain(seed).0);
+            panic!("{}", explain(servers, seed).0);
         }
         println!("{done} of {seeds} seeds pass, after {:?}", began.elapsed());
     }
@@ -268,7 +337,26 @@ fn old_faults_are_found() {
             &[Fault::Stop, Fault::Kill, Fault::StoreFails],
         ),
     ] {
-        let (failed, count, _) = run_many(0..2_000, faults, Some(old));
+        let (failed, count, _) = run_many(Servers::One, 0..2_000, faults, Some(old));
+        assert!(failed.is_some(), "{old:?} is not found in {count} seeds");
+        println!("{old:?} with {faults:?}: found after {count} seeds");
+    }
+}
+
+/// The simulation finds servers that store batches regardless of the others.
+#[test]
+fn faults_of_sharing_are_found() {
+    use OldFault as Old;
+    for (old, faults) in [
+        (Old::LeaseIgnored, &[Fault::Drained][..]),
+        (Old::ClaimsIgnored, &[]),
+        (Old::ReleasedWhileInserting, &[Fault::LateInserts]),
+        (
+            Old::DrainedLearnsNothing,
+            &[Fault::CutOff, Fault::LateInserts],
+        ),
+    ] {
+        let (failed, count, _) = run_many(Servers::Two, 0..2_000, faults, Some(old));
         assert!(failed.is_some(), "{old:?} is not found in {count} seeds");
         println!("{old:?} with {faults:?}: found after {count} seeds");
     }
@@ -276,12 +364,17 @@ fn old_faults_are_found() {
 
 #[test]
 fn a_seed_always_replays_the_same_history() {
-    let history = |seed| run(seed, &Fault::ALL, true, &Arc::new(Metrics::new())).history;
-    for seed in 0..20 {
-        let (one, other) = (history(seed), history(seed));
-        assert!(one.len() > 10, "{one:?}");
-        for (one, other) in one.iter().zip(&other) {
-            assert_eq!(one, other, "seed {seed}");
+    for servers in [Servers::One, Servers::Two] {
+        let history = |seed| {
+            let metrics = Arc::new(Metrics::new());
+            run(servers, seed, servers.faults(), true, &metrics).history
+        };
+        for seed in 0..20 {
+            let (one, other) = (history(seed), history(seed));
+            assert!(one.len() > 10, "{one:?}");
+            for (one, other) in one.iter().zip(&other) {
+                assert_eq!(one, other, "seed {seed} of {servers:?}");
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use unjank_symbols::Location;
 
-/// Returns the location that stands for all alternatives. What differs between them is not said of any.
+/// Returns one location for all alternatives, without the fields in which they differ.
 pub(super) fn one_of(alternatives: &[Location]) -> Option<Location> {
     let (first, others) = alternatives.split_first()?;
     let mut one = first.clone();

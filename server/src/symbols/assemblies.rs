@@ -10,21 +10,22 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, interval, timeout_at};
 use tokio_util::sync::CancellationToken;
 use unjank_database::{Actor, Control, ControlError, SymbolFile};
-use unjank_foundation::clock::{Clock, HOUR};
+use unjank_foundation::clock::Clock;
 use unjank_foundation::shares::Share;
 use uuid::Uuid;
 
 use super::MAX_FILE_BYTES;
+use super::assembly_queue::{Full, Waiting};
 use super::joining::{JoinError, Joiner};
+use super::known_files::KnownFiles;
 use super::lookups::{LookupError, Lookups};
 use super::sent_chunks::SentChunks;
 use super::store::{StoreError, SymbolStore};
-use super::waiting::{Full, Waiting};
 use crate::metrics::SymbolMetrics;
 
 /// The maximum number of failures that are remembered, for clients that ask again.
 const MAX_FAILURES: usize = 1_000;
-/// How long a failure is the answer for the same file. Later, the file is tried again.
+/// How long requests for the same file get a failure as their answer. After this time, the file is tried again.
 const REFUSAL_LASTS: Duration = Duration::from_secs(60);
 const FAILURE_LASTS: Duration = Duration::from_secs(2);
 /// How often old chunks are deleted, and files that wait for a server are taken over.
@@ -89,7 +90,7 @@ impl From<Full> for AssembleError {
 pub(super) type Key = (String, String, String);
 
 impl AssemblyRequest {
-    fn key(&self) -> Key {
+    pub(super) fn key(&self) -> Key {
         let owner = self.owner().to_owned();
         (self.project.clone(), owner, self.checksum.clone())
     }
@@ -101,10 +102,10 @@ impl AssemblyRequest {
 }
 
 #[derive(Default)]
-struct Board {
+pub(super) struct Board {
     waiting: Waiting,
     /// The files that wait or are being joined.
-    working: HashMap<Key, Arc<Notify>>,
+    pub(super) working: HashMap<Key, Arc<Notify>>,
     failed: HashMap<Key, Failure>,
 }
 
@@ -116,12 +117,21 @@ struct Failure {
 /// A file whose state is known, or that is being joined.
 enum Begun {
     Settled(AssemblyState),
-    Working(AssemblyRequest, Arc<Notify>),
+    Working(AssemblyRequest),
+}
+
+impl Begun {
+    fn working(&self) -> Option<&AssemblyRequest> {
+        match self {
+            Self::Settled(_) => None,
+            Self::Working(request) => Some(request),
+        }
+    }
 }
 
 pub struct Assemblies {
-    joiner: Joiner,
-    clock: Clock,
+    pub(super) joiner: Joiner,
+    pub(super) clock: Clock,
     metrics: SymbolMetrics,
     board: Mutex<Board>,
     added: Notify,
@@ -151,7 +161,7 @@ impl Assemblies {
         }
     }
 
-    fn control(&self) -> &Control {
+    pub(super) fn control(&self) -> &Control {
         &self.joiner.lookups.control
     }
 
@@ -183,7 +193,7 @@ impl Assemblies {
         Ok(self.joiner.lookups.remove(project, file, actor).await?)
     }
 
-    fn board(&self) -> MutexGuard<'_, Board> {
+    pub(super) fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -221,23 +231,27 @@ impl Assemblies {
         requests: Vec<AssemblyRequest>,
         turn: Share,
     ) -> Result<Vec<AssemblyState>, AssembleError> {
+        let all: Vec<&AssemblyRequest> = requests.iter().collect();
+        let files = self.known_files(&all).await?;
         let mut begun = Vec::with_capacity(requests.len());
         let mut sent = SentChunks::default();
         for request in requests {
-            begun.push(self.begin(request, &mut sent).await?);
+            begun.push(self.begin(request, &files, &mut sent).await?);
         }
         drop(turn);
-        // Joining deletes chunks.
-        sent = SentChunks::default();
         let deadline = Instant::now() + PATIENCE;
+        let working: Vec<&AssemblyRequest> = begun.iter().filter_map(Begun::working).collect();
+        for request in &working {
+            self.await_file(&request.key(), deadline).await;
+        }
+        // Joining adds files and deletes chunks.
+        let files = self.known_files(&working).await?;
+        sent = SentChunks::default();
         let mut states = Vec::with_capacity(begun.len());
         for one in begun {
             states.push(match one {
                 Begun::Settled(state) => state,
-                Begun::Working(request, done) => {
-                    let until = (&*done, deadline);
-                    self.await_file(&request, until, &mut sent).await?
-                }
+                Begun::Working(request) => self.settle(&request, &files, &mut sent).await?,
             });
         }
         Ok(states)
@@ -246,14 +260,18 @@ impl Assemblies {
     async fn begin(
         &self,
         request: AssemblyRequest,
+        files: &KnownFiles,
         sent: &mut SentChunks,
     ) -> Result<Begun, AssembleError> {
-        if let Some(file) = self.known(&request).await? {
+        let key = request.key();
+        if files.has_working(&key) {
+            return Ok(Begun::Working(request));
+        }
+        if let Some(file) = self.known(&request, files).await? {
             return Ok(Begun::Settled(AssemblyState::Done(Box::new(file))));
         }
-        let key = request.key();
-        if let Some(done) = self.board().working.get(&key) {
-            return Ok(Begun::Working(request, Arc::clone(done)));
+        if self.board().working.contains_key(&key) {
+            return Ok(Begun::Working(request));
         }
         if let Some(reason) = self.failure(&key) {
             return Ok(Begun::Settled(AssemblyState::Failed(reason)));
@@ -267,22 +285,21 @@ impl Assemblies {
         if !missing.is_empty() {
             return Ok(Begun::Settled(AssemblyState::Missing(missing)));
         }
-        let done = self.add(request.clone())?;
-        Ok(Begun::Working(request, done))
+        self.add(request.clone())?;
+        Ok(Begun::Working(request))
     }
 
     /// Adds a file to the queue, unless it is there already.
-    fn add(&self, request: AssemblyRequest) -> Result<Arc<Notify>, Full> {
+    fn add(&self, request: AssemblyRequest) -> Result<(), Full> {
         let mut board = self.board();
         let key = request.key();
-        if let Some(done) = board.working.get(&key) {
-            return Ok(Arc::clone(done));
+        if board.working.contains_key(&key) {
+            return Ok(());
         }
         board.waiting.add(request)?;
-        let done = Arc::new(Notify::new());
-        board.working.insert(key, Arc::clone(&done));
+        board.working.insert(key, Arc::default());
         self.added.notify_one();
-        Ok(done)
+        Ok(())
     }
 
     fn failure(&self, key: &Key) -> Option<String> {
@@ -295,23 +312,37 @@ impl Assemblies {
         Some(failure.reason.clone())
     }
 
-    async fn await_file(
+    /// Waits until a file is joined, or has failed.
+    async fn await_file(&self, key: &Key, deadline: Instant) {
+        let Some(done) = self.board().working.get(key).cloned() else {
+            return;
+        };
+        let notified = done.notified();
+        let is_working = self.board().working.contains_key(key);
+        if is_working {
+            let _is_late = timeout_at(deadline, notified).await.is_err();
+        }
+    }
+
+    /// Returns the state of a file after the wait for it.
+    async fn settle(
         &self,
         request: &AssemblyRequest,
-        (done, deadline): (&Notify, Instant),
+        files: &KnownFiles,
         sent: &mut SentChunks,
     ) -> Result<AssemblyState, AssembleError> {
         let key = request.key();
-        let notified = done.notified();
-        let is_working = self.board().working.contains_key(&key);
-        if is_working && timeout_at(deadline, notified).await.is_err() {
-            // The uploader may not ask again, and the server may end before the file is joined.
-            let text = serde_json::to_vec(request).map_err(std::io::Error::from);
-            let text = text.map_err(StoreError::from)?;
-            self.store().put_waiting(&key, text).await?;
+        if files.has_working(&key) {
+            let is_working = self.board().working.contains_key(&key);
+            if is_working {
+                // The uploader may not ask again, and the server may end before the file is joined.
+                let text = serde_json::to_vec(request).map_err(std::io::Error::from);
+                let text = text.map_err(StoreError::from)?;
+                self.store().put_waiting(&key, text).await?;
+            }
             return Ok(AssemblyState::Working);
         }
-        if let Some(file) = self.known(request).await? {
+        if let Some(file) = self.known(request, files).await? {
             return Ok(AssemblyState::Done(Box::new(file)));
         }
         if let Some(reason) = self.failure(&key) {
@@ -323,37 +354,6 @@ impl Assemblies {
             true => AssemblyState::Working,
             false => AssemblyState::Missing(missing),
         })
-    }
-
-    /// Returns the file if the project has it. Records the upload, to within an hour, and adds the id that the uploader names.
-    async fn known(&self, request: &AssemblyRequest) -> Result<Option<SymbolFile>, AssembleError> {
-        let (project, checksum) = (&request.project, &request.checksum);
-        let file = match self.control().symbol_file(project, checksum).await {
-            Ok(file) => file,
-            Err(ControlError::NotFound) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let store = self.store();
-        if !store.has_file(project, &file.content, file.bytes).await? {
-            let why = "its content is not in the symbol store";
-            self.joiner.lookups.lose(project, file.id, why).await?;
-            return Ok(None);
-        }
-        let (control, now) = (self.control(), self.clock.now());
-        // Builds that change nothing upload the same file again, for as long as it is needed.
-        if file.needed_at.unwrap_or(file.uploaded_at) < now.floor(HOUR) {
-            let renewed = control.mark_symbol_file_needed(project, file.id, now);
-            match renewed.await {
-                // Another server has removed it meanwhile.
-                Err(ControlError::NotFound) => return Ok(None),
-                other => other?,
-            }
-        }
-        if let Some(id) = &request.id {
-            let named = control.name_symbol_file((project, &file), id, &request.actor, now);
-            named.await?;
-        }
-        Ok(Some(file))
     }
 
     /// Works until shutdown. Files that wait then are joined when their uploaders ask again, or by the next server.

@@ -16,6 +16,15 @@ fn every_built_in_rule_can_match() {
     assert!(Rules::built_in().assumes_in_app());
 }
 
+/// Rules see the reduced names of functions.
+#[test]
+fn no_built_in_rule_names_a_type_that_names_lose() {
+    let rules = include_str!("built_in.toml");
+    for lost in ["&mut ", "*mut ", "*const ", "<impl ", "::<"] {
+        assert!(!rules.contains(lost), "{lost}");
+    }
+}
+
 #[test]
 fn the_rules_of_a_file_may_include_the_built_in_rules() {
     let file =
@@ -118,8 +127,11 @@ fn rust_and_cpp_stacks_are_classified() {
 fn libraries_of_rust_apps_are_not_blamed() {
     let json = "   0: <&mut serde_json::de::Deserializer<R> as serde_core::de::Deserializer>::deserialize_struct\n\
         \x20  1: shop::cart::_::<impl serde_core::de::Deserialize for shop::cart::Cart>::deserialize\n\
-        \x20  2: serde::de::value::from_str\n   3: shop::cart::load\n   4: eframe::native::run::run\n   5: shop::main\n";
+        \x20  2: serde_json::de::from_str\n   3: shop::cart::load\n   4: eframe::native::run::run\n   5: shop::main\n";
     assert_eq!(title(json), "JSON on main thread in cart::load");
+    // `<&mut _ as serde_core::de::Deserializer>::deserialize_struct` does not name the format.
+    let unknown_format = json.replace("serde_json::de::from_str", "serde::de::value::from_str");
+    assert_eq!(title(&unknown_format), "cart::load");
     let freed = "   0: __GI___libc_free\n   1: core::ptr::drop_in_place<serde_json::value::Value>\n   2: shop::cart::load\n   3: shop::main\n";
     assert_eq!(class(freed), class(json));
     // `<str>::to_lowercase`, `<[_] as core::cmp::PartialEq>::eq` and `<shop::cart::Cart as serde_core::de::Deserialize>::deserialize`

@@ -24,6 +24,7 @@ mod rule;
 mod rule_set;
 mod rules;
 mod rules_file;
+mod script_names;
 mod stable_names;
 mod stack_hash;
 mod walk;

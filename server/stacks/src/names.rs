@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use unjank_protocol::Frame;
 
 use super::demangle::readable_function;
+use super::script_names::without_hash;
 
 /// The name shown for a frame without one.
 const NAMELESS: &str = "<unknown>";
@@ -93,8 +94,8 @@ impl<'f> Names<'f> {
     }
 }
 
-/// Returns the name for code outside any function of a file. It has no line, because lines change with each release. A path without a file name,
-/// such as `/orders/12345` of a page, has no name.
+/// Returns the name for code outside any function of a file. It has no line and no hash of a bundler, because these change with each release. A
+/// path without a file name, such as `/orders/12345` of a page, has no name.
 #[must_use]
 pub fn top_level_code(file: &str) -> String {
     let path = file.split(['?', '#']).next().unwrap_or(file);
@@ -102,7 +103,7 @@ pub fn top_level_code(file: &str) -> String {
     let name = parts.next().filter(|name| name.contains('.'));
     name.map_or_else(
         || NAMELESS.to_owned(),
-        |name| format!("top-level code ({name})"),
+        |name| format!("top-level code ({})", without_hash(name)),
     )
 }
 
@@ -179,6 +180,10 @@ mod tests {
             ("a.js", "top-level code (a.js)"),
             ("https://shop.example/js/a.js?v=/2", "top-level code (a.js)"),
             ("C:\\shop\\b.js", "top-level code (b.js)"),
+            (
+                "https://shop.example/assets/index-BqV3x9aZ.js",
+                "top-level code (index.js)",
+            ),
             ("https://shop.example/", "top-level code (shop.example)"),
             ("https://shop.example/orders/12345#paid", NAMELESS),
             ("/", NAMELESS),

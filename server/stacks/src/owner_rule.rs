@@ -29,6 +29,10 @@ pub enum NoOwnerRule {
     NoCulprit,
     #[error("the app's frame has neither a class nor a function: upload its symbols first")]
     Nameless,
+    #[error(
+        "the app's frame is the code outside the functions of a script, which has no name: add a rule with file = \"*cart*.js\" (the name of the script, with * for its hash) and means = \"in_app\" on the page Rules"
+    )]
+    TopLevelCode,
     #[error("the rules are not written as [[rule]] sections: add the rule on the page Rules")]
     OtherLayout,
 }
@@ -77,7 +81,11 @@ fn culprits(rules: &Rules, stacks: &[Vec<Frame<'_>>]) -> Result<Culprits, NoOwne
         let names = Names::new(frame);
         let (has_class, function) = (!names.class.is_empty(), names.function());
         if !has_class && function.is_empty() {
-            reason = NoOwnerRule::Nameless;
+            // Symbols give the code of an image a function, and that of a script none.
+            reason = match names.module.is_empty() && !names.file.is_empty() {
+                true => NoOwnerRule::TopLevelCode,
+                false => NoOwnerRule::Nameless,
+            };
             continue;
         }
         let one = by_kind.entry(has_class).or_default();
@@ -319,5 +327,21 @@ mod tests {
             ..Frame::default()
         }];
         assert_eq!(refused("built_in = true\n", image), NoOwnerRule::Nameless);
+        let advice = "file = \"*cart*.js\"";
+        let refusal = NoOwnerRule::TopLevelCode;
+        assert!(refusal.to_string().contains(advice), "{refusal}");
+        let advised = format!(
+            "built_in = true\n[[rule]]\n{advice}\nmeans = \"in_app\"\nowner = \"team-a\"\n"
+        );
+        for path in ["/cart.js", "/assets/cart-BqV3x9aZ.js"] {
+            let script = vec![Frame {
+                file: format!("https://shop.example{path}").into(),
+                line: 1,
+                ..Frame::default()
+            }];
+            let owner = Rules::parse(&advised).unwrap().classify(&script).owner;
+            assert_eq!(owner, "team-a", "{path}");
+            assert_eq!(refused("built_in = true\n", script), refusal, "{path}");
+        }
     }
 }

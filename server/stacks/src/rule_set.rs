@@ -7,7 +7,7 @@ use super::rules_file::RulesError;
 
 /// The version of the classifier. Increment it in every release that classifies some stack differently under the same
 /// rules; the server then reclassifies stored stacks.
-const CLASSIFIER: u32 = 2;
+const CLASSIFIER: u32 = 3;
 
 /// The identity of the rules that produced a class.
 ///

@@ -287,6 +287,32 @@ fn the_top_level_code_of_each_script_is_a_group() {
     assert_ne!(a.group_id, b.group_id);
     // A release moves the line.
     assert_eq!(a.group_id, class("https://shop.example/a.js", 9).group_id);
+    // A release changes the hash.
+    let [old, new] = ["/a.3f2a1b9c.js", "/a-BqV3x9aZ.js"].map(|file| class(file, 1));
+    assert_eq!([a.group_id; 2], [old.group_id, new.group_id]);
+}
+
+#[test]
+fn a_function_is_in_one_group_mangled_or_not() {
+    let class = |function: &'static str| {
+        let frame = Frame {
+            function: function.into(),
+            ..Frame::default()
+        };
+        Rules::built_in().classify(&[frame])
+    };
+    for (mangled, demangled) in [
+        (
+            "_ZN4shop4CartIiE3addIcEEvT_",
+            "void shop::Cart<int>::add<char>(char)",
+        ),
+        (
+            "_RINvMC1aINtB3_4CartmE3addhE",
+            "<a[1a2b3c4d]::Cart<u32>>::add::<u8>",
+        ),
+    ] {
+        assert_eq!(class(mangled), class(demangled), "{demangled}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::{Format, native, r8, source_map};
 
 /// Writes one build of a file in the form that a [`LookupFile`](crate::LookupFile) searches.
 ///
-/// What is missing because the file [needs](crate::Found::needs) another one has no names. [`convert_with`] reads that one as well.
+/// Functions get no names if only another file that this file [needs](crate::Found::needs) has them. [`convert_with`] reads both files.
 pub fn convert(data: &[u8], index: u32, out: &mut dyn Write) -> Result<(), ConvertError> {
     write(data, index, None, out)
 }

@@ -43,7 +43,7 @@ impl Format {
     }
 }
 
-/// What a part of a file can tell.
+/// The kinds of information in a part of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     /// Names of functions.

@@ -27,7 +27,7 @@ pub use self::found::{Contents, Format, Found};
 pub use self::id::SymbolId;
 pub use self::inspect::inspect;
 pub use self::lookup::{JavaFrame, LookupFile, LookupKind, NotALookupFile, map_file};
-pub use self::names::{kotlin_native, readable_symbol, without_certain_clones};
+pub use self::names::{demangled_name, kotlin_native, readable_symbol, without_certain_clones};
 pub use self::r8::{SOURCE_FILE_PREFIX, map_id_of};
 pub use self::source_map::MIN_MEMORY_BYTES;
 pub use self::start::{begins_as_symbols, compressed_with};

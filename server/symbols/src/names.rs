@@ -3,6 +3,7 @@
 mod clones;
 mod declared;
 mod demangle;
+mod demangled;
 mod one_name;
 mod rust_module;
 mod rust_types;
@@ -15,6 +16,7 @@ use symbolic::demangle::{Demangle, DemangleOptions};
 pub use self::clones::without_certain_clones;
 use self::clones::without_clones;
 use self::declared::declared_name;
+pub use self::demangled::demangled_name;
 use self::one_name::{Syntax, one_name};
 use self::rust_module::module_of;
 

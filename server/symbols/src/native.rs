@@ -1,10 +1,10 @@
 //! Native code: addresses to functions.
 
 mod debug_info;
-mod dropped;
+mod discarded_functions;
 mod labels;
 mod lines;
-mod replaced;
+mod replaced_sections;
 mod shared;
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use symbolic::symcache::transform::{SourceLocation, Transformer};
 use symbolic::symcache::{SymCache, SymCacheConverter};
 
 use self::debug_info::DebugInfo;
-use self::dropped::{Code, without_dropped_lines};
+use self::discarded_functions::{Code, without_dropped_lines};
 use self::labels::labels;
 use self::lines::Lines;
 use crate::error::{ConvertError, Unusable, causes};

@@ -34,7 +34,18 @@ const ANONYMOUS: &str = "<anonymous>";
 /// What Metro calls the code outside of all functions.
 const GLOBAL: &str = "<global>";
 /// What else engines and SDKs call a function without a name.
-const UNNAMED: [&str; 3] = ["?", "anonymous", "Anonymous function"];
+const UNNAMED: [&str; 10] = [
+    "?",
+    "anonymous",
+    "Anonymous function",
+    "(anonymous)",
+    "(anonymous function)",
+    "[anonymous]",
+    "{anonymous}()",
+    "<unknown>",
+    "(unknown)",
+    "UNKNOWN_FUNCTION",
+];
 
 /// A source map by itself, with a debug id, as bundlers write it. `None` if the file is not meant to be a source map.
 pub(crate) fn list(data: &[u8]) -> Option<Result<Found, Unusable>> {
@@ -134,15 +145,15 @@ pub(crate) fn convert(data: &[u8], index: u32, out: &mut dyn Write) -> Result<()
 }
 
 /// The places of a source map, or of the parts that it consists of.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Mappings<'m> {
     #[serde(borrow, default)]
     mappings: Option<Cow<'m, str>>,
     #[serde(borrow, default)]
-    sections: Vec<Section<'m>>,
+    sections: Option<Vec<Section<'m>>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Section<'m> {
     #[serde(borrow)]
     map: Option<Box<Mappings<'m>>>,
@@ -153,18 +164,26 @@ impl Mappings<'_> {
         let separators = |byte: &u8| matches!(byte, b',' | b';');
         let mappings = self.mappings.as_deref().unwrap_or_default();
         let own = mappings.bytes().filter(separators).count();
-        let sections = self
-            .sections
-            .iter()
-            .filter_map(|section| section.map.as_ref());
-        sections
-            .map(|map| map.count())
+        self.parts()
+            .map(Self::count)
             .fold(own, usize::saturating_add)
+    }
+
+    /// Whether this map or a part of it has places and an empty list of sections. The reader takes such a map for one of parts, so its own
+    /// places would be lost.
+    fn would_lose_places(&self) -> bool {
+        let has_no_parts = self.sections.as_ref().is_some_and(Vec::is_empty);
+        (has_no_parts && self.mappings.is_some()) || self.parts().any(Self::would_lose_places)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Self> {
+        let sections = self.sections.iter().flatten();
+        sections.filter_map(|section| section.map.as_deref())
     }
 }
 
-/// Refuses a source map with more places than the maximum.
-fn check_size(map: &str, max: usize) -> Result<(), ConvertError> {
+/// Reads the places, undecoded. Refuses a source map with more of them than the maximum.
+fn mappings_of(map: &str, max: usize) -> Result<Mappings<'_>, ConvertError> {
     let mappings: Mappings<'_> =
         serde_json::from_str(map).map_err(|error| ConvertError::damaged(&error))?;
     if mappings.count() > max {
@@ -172,7 +191,7 @@ fn check_size(map: &str, max: usize) -> Result<(), ConvertError> {
             "the source map has more than {max} places"
         )));
     }
-    Ok(())
+    Ok(mappings)
 }
 
 /// Decodes a map. What other tools write in an odd way is decoded after it is put straight, which takes more memory.
@@ -185,7 +204,11 @@ fn decode(json: &[u8]) -> Result<DecodedMap, ConvertError> {
 }
 
 fn decode_regular(json: &str) -> Result<DecodedMap, ConvertError> {
-    check_size(json, MAX_MAPPINGS)?;
+    if mappings_of(json, MAX_MAPPINGS)?.would_lose_places() {
+        return Err(ConvertError::Damaged(
+            "a list of sections is empty, although its map has `mappings`".to_owned(),
+        ));
+    }
     let decoded = sourcemap::decode_slice(json.as_bytes());
     let decoded = match decoded.map_err(|error| ConvertError::damaged(&error))? {
         DecodedMap::Index(parts) if !is_within_limits(&parts, (0, 0)) => {
@@ -324,10 +347,26 @@ mod tests {
     fn source_maps_with_too_many_places_are_refused() {
         let map = r#"{"mappings":"AAAA,AACA;AACA;"}"#;
         let parts = format!(r#"{{"sections":[{{"map":{map}}},{{"map":{map}}}]}}"#);
-        assert!(check_size(map, 3).is_ok() && check_size(&parts, 6).is_ok());
+        assert!(mappings_of(map, 3).is_ok() && mappings_of(&parts, 6).is_ok());
         for (map, max) in [(map, 2), (&parts, 5)] {
-            let refused = check_size(map, max).unwrap_err().to_string();
+            let refused = mappings_of(map, max).unwrap_err().to_string();
             assert!(refused.contains("more than"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn places_beside_an_empty_list_of_sections_are_kept() {
+        let map =
+            r#"{"version":3,"sources":["cart.ts"],"names":[],"mappings":"AAAA","sections":[]}"#;
+        let offset = r#"{"line":0,"column":0}"#;
+        let around = |map: &str| {
+            format!(r#"{{"version":3,"sections":[{{"offset":{offset},"map":{map}}}]}}"#)
+        };
+        for map in [map, &around(map)] {
+            match decode(map.as_bytes()).unwrap() {
+                DecodedMap::Regular(places) => assert_eq!(places.get_token_count(), 1, "{map}"),
+                other => panic!("{map}: {other:?}"),
+            }
         }
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use unjank_foundation::clock::Clock;
 
 use crate::alerts::{slow_checkout, spans};
-use crate::engine::{Database, PASSWORD, USER, engine};
-use crate::processes::{Program, unjank};
+use crate::engine::{Database, clickhouse_flags};
+use crate::processes::{Program, token};
 
 const GROUPS: usize = 8;
 
@@ -27,20 +27,11 @@ impl Pair {
         let postgres = tokio::task::spawn_blocking(crate::postgres::postgres).await;
         let url = postgres.unwrap().database().await;
         let database = Database::new();
-        let clickhouse = engine().url.as_str();
         let settings: Vec<String> = [
             ["serve", "--alerts-interval-ms=20", "--alerts-lease-ms=1000"].as_slice(),
             &["--flush-interval-ms", "10", "--database-url", &url],
-            &[
-                "--clickhouse-url",
-                clickhouse,
-                "--clickhouse-user",
-                USER,
-                "--clickhouse-password",
-                PASSWORD,
-            ],
-            &["--clickhouse-database", database.name(), "--secret"],
-            &["one secret for all servers of this test"],
+            &clickhouse_flags(database.name()),
+            &["--secret", "one secret for all servers of this test"],
         ]
         .concat()
         .into_iter()
@@ -49,22 +40,12 @@ impl Pair {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let one = run(folders[0].path(), &settings).await;
         let other = run(folders[1].path(), &settings).await;
-        let line = [
-            "token",
-            "create",
-            "--name",
-            "t",
-            "--role",
-            "admin",
-            "--database-url",
-        ];
-        let line = [line.as_slice(), &[url.as_str()]].concat();
-        let token = String::from_utf8(unjank(folders[0].path(), &line).stdout).unwrap();
+        let token = token(folders[0].path(), "admin", &["--database-url", &url]);
         Self {
             settings,
             folders,
             programs: [one, other],
-            token: token.trim().to_owned(),
+            token,
             _database: database,
         }
     }

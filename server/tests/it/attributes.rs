@@ -3,6 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::alerts::{Watched, spans};
 use crate::server::{Server, batch, span};
 
 const PERIOD: &str = "from=2026-11-20T10:00:00Z&to=2026-11-20T13:00:00Z";
@@ -54,4 +55,56 @@ async fn metrics_and_spans_are_grouped_and_filtered_by_attributes_of_the_app() {
     let path = format!("/api/v1/projects/default/query/metrics?by=attribute.a'b&{PERIOD}");
     let unknown = server.call(&token, Method::GET, &path, None).await;
     assert_eq!(unknown.status, 422, "{}", unknown.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_watches_each_value_of_an_attribute_of_the_app() {
+    let watched = Watched::start().await;
+    for (payment, ms) in [("card", 10), ("transfer", 900)] {
+        let mut batch = spans("4.12.0", &[ms]);
+        batch["spans"][0]["attributes"] = json!({"payment": payment});
+        watched.send(batch).await;
+    }
+    watched.server.drained().await;
+    watched
+        .rule(json!({
+            "name": "A payment is slow",
+            "metric": {"signal": "spans", "measure": "max_us", "by": ["attribute.payment"]},
+            "window_minutes": 30, "for_minutes": 0, "least_samples": 1,
+            "condition": {"kind": "threshold", "above": 500_000},
+        }))
+        .await;
+    let found = watched.incidents(|all| all.len() == 1).await;
+    assert_eq!(found[0]["group"], json!({"attribute.payment": "transfer"}));
+}
+
+#[tokio::test]
+async fn of_attributes_that_have_one_name_the_last_one_counts() {
+    let server = Server::start().await;
+    server.ready().await;
+    let mut batch = batch();
+    batch["metrics"] = json!([latency(20, &json!({"input": "tap"}))]);
+    let mut tagged = span();
+    tagged["attributes"] = json!({"items": "3"});
+    batch["spans"] = json!([tagged]);
+    let body = batch.to_string();
+    let body = body.replace(
+        r#""input":"tap""#,
+        r#""input":"tap","page":"a","input":"press","input":"swipe""#,
+    );
+    let body = body.replace(r#""items":"3""#, r#""items":3,"items":null,"items":4.0"#);
+    let answer = server.send_bytes(body).await;
+    assert_eq!(answer.status, 202, "{}", answer.body);
+    server.drained().await;
+    let token = server.token("viewer --project default").await;
+    assert_eq!(
+        rows(&server, &token, "metrics?by=attribute.input&measure=mean").await,
+        json!([["swipe", 20.0]])
+    );
+    assert_eq!(
+        rows(&server, &token, "spans?by=attribute.items&measure=count").await,
+        json!([["4", 1.0]])
+    );
+    let stored = "SELECT length(attributes) FROM metrics";
+    assert_eq!(server.query(stored).await, "2");
 }

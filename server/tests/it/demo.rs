@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use unjank_foundation::clock::{Clock, DAY};
 
-use crate::processes::{Program, sql, unjank};
+use crate::processes::{Program, sql, token, unjank};
 use crate::wait::until;
 
 const DAYS: u32 = 30;
@@ -37,10 +37,8 @@ impl Demo {
             [until - DAY * DAYS, until - DAY * 2, until].map(|at| at.to_string());
         let arguments = [arguments, &["--until", &to]].concat();
         let program = Program::run(folder.path(), &arguments).await;
-        let made = ["token", "create", "--name", "test", "--role", "viewer"];
-        let token = String::from_utf8(unjank(folder.path(), &made).stdout).unwrap();
         Self {
-            token: token.trim().to_owned(),
+            token: token(folder.path(), "viewer", &[]),
             folder,
             program,
             from,
@@ -379,8 +377,7 @@ async fn a_demo_has_consistent_data_and_is_seeded_once() {
 }
 
 async fn a_new_revision_arrives_on_some_installs(demo: &Demo) {
-    let made = ["token", "create", "--name", "editor", "--role", "editor"];
-    let token = String::from_utf8(unjank(demo.folder.path(), &made).stdout).unwrap();
+    let token = token(demo.folder.path(), "editor", &[]);
     let config = format!("{}/api/v1/projects/shop/config", demo.program.listen);
     let new =
         json!({"expected_revision": 1, "configuration": {"base": {"sampling": {"janks": 0.5}}}});
@@ -388,7 +385,7 @@ async fn a_new_revision_arrives_on_some_installs(demo: &Demo) {
         .program
         .client
         .put(&config)
-        .bearer_auth(token.trim())
+        .bearer_auth(token)
         .json(&new);
     assert_eq!(request.send().await.unwrap().status(), 201);
     let arrived = async || {

@@ -4,6 +4,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::otlp;
 use crate::server::{Answer, KEY, NOW, Server, batch, span};
 use crate::wait;
 
@@ -153,4 +154,24 @@ async fn an_unusable_device_key_is_refused_and_no_secret_is_shown_or_stored() {
             path.display()
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_sends_requests_of_opentelemetry_for_its_own_install_only() {
+    let server = Server::start().await;
+    let admin = server.token("admin").await;
+    let key = json!({"algorithm": "HS256", "material": SECRET});
+    let made = server.call(&admin, Method::POST, KEYS, Some(key)).await;
+    let kid = made.body["id"].as_str().unwrap();
+    answered(&server, &token(kid, INSTALL), 202).await;
+    let export = async |install: &str, id: u64| {
+        let body = otlp::traces(&[otlp::span("tap", id)]).to_string();
+        let token = token(kid, install);
+        let answer = otlp::post_with(&token, &server, "traces", otlp::JSON, body.into_bytes());
+        answer.await.status().as_u16()
+    };
+    assert_eq!(export(INSTALL, 1).await, 200);
+    assert_eq!(export("00000000-0000-4000-8000-000000000000", 2).await, 403);
+    let stored = "SELECT count() FROM spans WHERE name = 'tap'";
+    assert_eq!(server.stored(stored).await, "1");
 }

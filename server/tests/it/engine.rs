@@ -71,6 +71,20 @@ pub(crate) fn unique_name() -> String {
     format!("test_{}", Uuid::new_v4().simple())
 }
 
+/// Returns the flags with which the program uses a database of the engine.
+pub(crate) fn clickhouse_flags(database: &str) -> [&str; 8] {
+    [
+        "--clickhouse-url",
+        engine().url.as_str(),
+        "--clickhouse-user",
+        USER,
+        "--clickhouse-password",
+        PASSWORD,
+        "--clickhouse-database",
+        database,
+    ]
+}
+
 /// A database of the engine. It is deleted with this value, so that the engine does not grow with every test.
 pub(crate) struct Database(String);
 

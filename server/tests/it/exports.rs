@@ -417,7 +417,7 @@ async fn traces_and_stacks_are_exported_in_the_formats_of_viewers() {
         span
     });
     batch["spans"] = spans.collect();
-    batch["janks"][0]["stack"][1]["function"] = json!("pay\rnow");
+    batch["janks"][0]["stack"][1]["function"] = json!("pay\r\u{2028}now");
     let server = stored(&[batch]).await;
     let chrome = text(&export(&server, &["trace", &trace]).await);
     let chrome: Value = serde_json::from_str(&chrome).unwrap();
@@ -441,7 +441,7 @@ async fn traces_and_stacks_are_exported_in_the_formats_of_viewers() {
     let folded = text(&export(&server, &[&["stacks"][..], &PERIOD[..]].concat()).await);
     assert_eq!(
         folded,
-        "com.example.Cart.pay now;com.google.gson.Gson.toJson 5678\n"
+        "com.example.Cart.pay  now;com.google.gson.Gson.toJson 5678\n"
     );
     let speedscope = ["stacks", "--format", "speedscope"];
     let speedscope = text(&export(&server, &[&speedscope[..], &PERIOD[..]].concat()).await);

@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::processes::{Program, fresh_spans, sql};
 use crate::server::{Server, spans};
@@ -41,6 +42,27 @@ fn all_different(number: usize) -> Value {
         span["name"] = json!(format!("span {number}.{place}"));
     }
     batch
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clickhouse_need_not_sort_the_rows_of_a_range() {
+    let mut server = Server::with(&ALL_AT_ONCE).await;
+    server.ready().await;
+    // All batches have the same time of arrival, so their sessions are the next part of the order.
+    for _ in 0..BATCHES {
+        let mut batch = spans(4);
+        batch["session_id"] = json!(Uuid::new_v4());
+        for (place, start) in ["11:59", "10:30", "11:30", "10:59"].iter().enumerate() {
+            batch["spans"][place]["start"] = json!(format!("2026-11-20T{start}:00Z"));
+        }
+        assert_eq!(server.send(&batch).await.status, 202);
+    }
+    server.end().await;
+    assert_eq!(server.query(COUNTS).await, counts(BATCHES * 4));
+    server.query("SYSTEM FLUSH LOGS").await;
+    let sorted = "SELECT sum(ProfileEvents['MergeTreeDataWriterBlocks']), sum(ProfileEvents['MergeTreeDataWriterBlocksAlreadySorted']) \
+                  FROM system.query_log WHERE type = 'QueryFinish' AND query LIKE concat('INSERT INTO `', currentDatabase(), '`.`spans` %')";
+    assert_eq!(server.query(sorted).await, "1\t1");
 }
 
 #[tokio::test(flavor = "multi_thread")]

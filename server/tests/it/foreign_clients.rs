@@ -164,12 +164,29 @@ async fn numbers_names_and_empty_texts_of_other_languages_are_read() {
             .await,
         "500\t10000\t60"
     );
+    // Queries find the names in any case, too.
+    for filter in [
+        "spans?kind=NETWORK",
+        "spans?status=Error",
+        "app_starts?kind=Cold",
+        "app_starts?contains.kind=COL",
+    ] {
+        let path = format!("query/{filter}&measure=count&{PERIOD}");
+        let answer = asked.ask(&path).await.body;
+        assert_eq!(answer["rows"][0]["values"][0], 1.0, "{path}: {answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_that_is_none_costs_its_event() {
+    let server = Server::start().await;
+    server.ready().await;
     // `NaN` costs the event that has it.
     let mut metrics = batch();
     let metric = json!({"name": "load", "time": "2026-11-20T11:59:00Z", "value": 0.5});
     metrics["metrics"] = json!([metric, metric]);
     let body = metrics.to_string().replacen("0.5", "NaN", 1);
-    let receipt = accepted(&asked.server, body).await;
+    let receipt = accepted(&server, body).await;
     assert_eq!(
         (
             &receipt["accepted"],
@@ -183,11 +200,51 @@ async fn numbers_names_and_empty_texts_of_other_languages_are_read() {
         json!({"name": "load", "time": "2026-11-20T11:59:00Z", "value": 0.5, "sample_rate": 0.25});
     metrics["metrics"] = json!([metric, metric]);
     let body = metrics.to_string().replacen("0.25", "NaN", 1);
-    let receipt = accepted(&asked.server, body).await;
+    let receipt = accepted(&server, body).await;
     assert_eq!(
         (&receipt["accepted"], &receipt["rejected"][0]["code"]),
         (&json!(1), &json!("sample_rate_out_of_range"))
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn times_are_read_as_languages_write_them() {
+    let asked = Asked::of(&[]).await;
+    let times = [
+        "2026-11-20 11:59:00+00:00",
+        "2026-11-20 11:59:00 +0000",
+        "2026-11-20T12:59:00+0100",
+        "2026-11-20T06:29:00.000-0530",
+        "2026-11-20T13:59:00.000+02",
+        "2026-11-20T11:59:00,000Z",
+        "2026-11-20t11:59:00z",
+        " 2026-11-20T11:59:00.0000001Z",
+    ];
+    // Without a time zone, nobody knows when that was.
+    let unknown = [
+        "2026-11-20T11:59:00",
+        "2026-11-20 +0000",
+        "20.11.2026 11:59 +0000",
+    ];
+    let metrics = times.iter().chain(&unknown);
+    let metrics = metrics.map(|time| json!({"name": "load", "time": time, "value": 0.5}));
+    let mut sent = batch();
+    sent["metrics"] = metrics.collect();
+    let receipt = accepted(&asked.server, sent.to_string()).await;
+    assert_eq!(receipt["accepted"], times.len());
+    assert_eq!(
+        receipt["rejected"].as_array().map(Vec::len),
+        Some(unknown.len())
+    );
+    asked.server.drained().await;
+    let stored =
+        "SELECT DISTINCT time = toDateTime64('2026-11-20 11:59:00', 6, 'UTC') FROM metrics";
+    assert_eq!(asked.server.query(stored).await, "1");
+    // People may write their periods so, too.
+    let path =
+        "query/metrics?measure=count&from=2026-11-20%2010:00:00%20%2B0000&to=2026-11-20T13:00:00Z";
+    let answer = asked.ask(path).await.body;
+    assert_eq!(answer["rows"][0]["values"][0], 8.0, "{answer}");
 }
 
 /// A batch with empty lists as maps, empty maps as lists, `null` rates, and numbers in the texts of its resource.
@@ -200,6 +257,10 @@ fn of_dynamic_languages() -> Value {
     sent["resource"]["os_version"] = json!(34);
     sent["resource"]["user_id"] = json!(4711);
     sent["resource"]["refresh_hz"] = json!("90");
+    sent["spans"][0]["name"] = json!(404);
+    sent["spans"][0]["thread"] = json!(7);
+    sent["page_loads"][0]["page"] = json!(true);
+    sent["recompositions"][0]["function"] = json!(1.5);
     sent["spans"][0]["attributes"] = json!([]);
     sent["spans"][0]["events"] = json!({});
     sent["spans"][0]["uptime_ms"] = json!(77);
@@ -240,9 +301,9 @@ async fn empty_lists_and_texts_of_dynamic_languages_cost_nothing() {
     asked.server.drained().await;
     let stored = asked
         .server
-        .query("SELECT uptime_ms, os_version, user_id, sample_rate FROM spans ORDER BY uptime_ms")
+        .query("SELECT uptime_ms, os_version, user_id, sample_rate, name, thread FROM spans ORDER BY uptime_ms")
         .await;
-    assert_eq!(stored, "0\t34\t4711\t1\n77\t34\t4711\t1");
+    assert_eq!(stored, "0\t34\t4711\t1\t404\t7\n77\t34\t4711\t1\t404\t7");
     let rates = "SELECT DISTINCT refresh_hz FROM frame_windows";
     assert_eq!(asked.server.query(rates).await, "90");
     // A map that has events is refused.

@@ -407,6 +407,7 @@ async fn the_list_of_versions_has_their_order() {
         "4.10.0 (9)",
         "4.10.0 (41)",
         "6.0.0.rc1",
+        "6.0.0~rc2",
         "release-6.0.0",
         "6.0.0 (9) debug",
         "6.0.0, build 10",
@@ -414,6 +415,7 @@ async fn the_list_of_versions_has_their_order() {
         "6.0.0_12",
         "6.0.0.post1",
         "6.0.10.RELEASE",
+        "release/6.0.11",
         "10.0",
     ];
     versions.reverse();

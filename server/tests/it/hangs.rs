@@ -1,4 +1,4 @@
-//! Hangs: janks by the step of their duration, and by how they ended.
+//! Hangs: janks by the step of their duration, by how they ended, and by the strategy that reported them.
 
 use serde_json::{Value, json};
 
@@ -8,16 +8,22 @@ use crate::server::batch;
 const PERIOD: &str = "from=2026-11-20T10:00:00Z&to=2026-11-20T13:00:00Z";
 
 fn jank((second, (ms, ended)): (usize, &(u32, &str))) -> Value {
+    let strategy = match *ms {
+        ..2_000 => json!({"threshold_ms": 200, "count": 5, "period_ms": 60_000}),
+        2_000..5_000 => json!({"threshold_ms": 2_000, "count": 1}),
+        // As ANRs from OpenTelemetry are stored.
+        _ => json!({"threshold_ms": 5_000}),
+    };
     json!({
         "kind": if *ms < 5_000 { "jank" } else { "anr" }, "page": "Checkout", "ended": ended,
         "start": format!("2026-11-20T11:59:{second:02}Z"), "duration_ms": ms,
-        "strategy": {"threshold_ms": 200, "count": 1},
+        "strategy": strategy,
         "stack": [{"class": "com.example.shop.OrderDao", "function": "insert"}],
     })
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn janks_are_grouped_and_filtered_by_the_step_of_their_duration() {
+async fn janks_are_grouped_and_filtered_by_duration_end_and_strategy() {
     let janks = [
         (249, "finished"),
         (250, "finished"),
@@ -64,4 +70,13 @@ async fn janks_are_grouped_and_filtered_by_the_step_of_their_duration() {
         ["[] [2.0]"]
     );
     assert_eq!(counts("duration=over_5s&kind=anr").await, ["[] [2.0]"]);
+    assert_eq!(
+        counts("by=strategy").await,
+        [
+            "[\"\"] [2.0]",
+            "[\"1x2000ms\"] [2.0]",
+            "[\"5x200ms\"] [5.0]"
+        ]
+    );
+    assert_eq!(counts("strategy=1x2000ms&ended=killed").await, ["[] [1.0]"]);
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
+use tokio::task::JoinSet;
 
 use crate::engine::{PASSWORD, UNJANK, USER, engine};
 use crate::postgres::{Way, postgres};
@@ -335,6 +336,49 @@ async fn a_server_that_was_cut_off_learns_that_a_copy_of_its_log_was_drained() {
     cut_off.drained().await;
     assert_eq!(room.server.query(COUNTS).await, "12\t12\t12\t4");
     assert_eq!(room.server.query(BOOKS).await, "12\t0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_server_ends_the_queries_of_an_interrupted_drain_before_it_claims_again() {
+    let room = Room::new().await;
+    let servers = ["--database-url", &room.database, "--secret", SECRET];
+    let database = ["--clickhouse-database", room.server.database()];
+    let running = Server::with(&[&servers[..], &database[..]].concat()).await;
+    running.send(&fresh_spans(1)).await;
+    running.drained().await;
+    let log = std::fs::read_to_string(running.data_dir().join("log/identity")).unwrap();
+    let log = log.trim();
+    // As if `unjank log drain` had drained a copy of the log, and its last INSERT were still running.
+    let number =
+        "SELECT concat('unjank-', leftPad(lower(hex(range_id)), 32, '0'), '-test') FROM batches";
+    let number = room.server.query(number).await;
+    let slow = running.client.post(&engine().url);
+    let slow = slow.query(&[("query_id", number.as_str()), ("max_block_size", "1")]);
+    let slow = slow
+        .basic_auth(USER, Some(PASSWORD))
+        .body("SELECT sleepEachRow(1) FROM numbers(600) FORMAT Null");
+    let mut others = JoinSet::new();
+    others.spawn(slow.send());
+    let at_work = format!("SELECT count() FROM system.processes WHERE query_id = '{number}'");
+    room.server.answers(&at_work, "1").await;
+    room.sql(&format!(
+        "INSERT INTO leases VALUES ('drain of log {log}', 'a command', 1)"
+    ))
+    .await;
+    running.send(&fresh_spans(1)).await;
+    running.drained().await;
+    assert_eq!(room.server.query(&at_work).await, "0");
+    drop(others.join_next().await.unwrap().unwrap());
+    // The lease is forgotten, so the server does not compare its ledger again.
+    let failures = running.metric("unjank_writer_failures_total").await;
+    running.send(&fresh_spans(1)).await;
+    running.drained().await;
+    assert_eq!(
+        running.metric("unjank_writer_failures_total").await,
+        failures
+    );
+    assert_eq!(room.server.query(COUNTS).await, "3\t3\t3\t3");
+    assert_eq!(room.server.query(BOOKS).await, "3\t0");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -163,6 +163,7 @@ fn attributes() -> Value {
         ["build", "build", "build", 41200.0, {"min": 41200, "max": 41200}],
         ["build", "build", "build", "41200", {"min": 41200, "max": 41200}],
         ["build", "build", "build", "4.12e4", {"min": 41200, "max": 41200}],
+        ["build", "build", "build", " 41200", {"min": 41200, "max": 41200}],
         ["os_name", "osName", "os_name", "ios", ["ios"]],
         ["os_version", "osVersion", "os_version", "18.1", ">=18"],
         ["os_version", "osVersion", "os_version", 34, ">=34"],
@@ -206,6 +207,11 @@ async fn every_attribute_is_accepted_under_both_of_its_names_and_as_other_langua
         "\"device_model\": \"a\tb\u{0}\"",
         "\"score\": NaN, \"build\": 4.12e4",
         "\"nick\": \"caf\u{e9}\"",
+        // Clients that merge contexts write an attribute in both spellings.
+        r#""appVersion": "4.12.1", "app_version": "4.12.1""#,
+        r#""appVersion": null, "app_version": "4.12.1""#,
+        r#""appVersion": "4.12.1", "app_version": """#,
+        r#""osName": "ios", "osName": "ios""#,
     ] {
         let body = format!("\u{feff}{{\"context\": {{\"targetingKey\": \"i\", {members}}}}}");
         // Without its second byte, é is not UTF-8.

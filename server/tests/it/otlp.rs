@@ -392,6 +392,36 @@ async fn data_points_become_metrics_whose_percentiles_are_those_of_the_measureme
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ids_and_whole_numbers_are_read_in_all_forms_of_json() {
+    let server = Server::start().await;
+    let mut base64 = span("base64", 1);
+    base64["traceId"] = json!("W4qlotLIcugyHPNzCNad8g==");
+    base64["spanId"] = json!("AAAAAAAAAAE=");
+    base64["attributes"] = json!([{"key": "code.line.number", "value": {"doubleValue": 41.0}}]);
+    let mut capitals = span("capitals", 10);
+    for id in ["traceId", "spanId"] {
+        capitals[id] = json!(capitals[id].as_str().unwrap().to_uppercase());
+    }
+    let mut request = traces(&[base64, capitals]);
+    let resource = &mut request["resourceSpans"][0]["resource"]["attributes"];
+    resource[2] = text("app.build_id", " 41200.0");
+    resource[3] = text(
+        "app.installation.id",
+        " {5C0C7E0E-6C6B-4A3E-8A0E-0F6F8D3B2A11}",
+    );
+    let (status, answer) = send(&server, "traces", &request).await;
+    assert_eq!((status, answer), (200, json!({})));
+    let stored =
+        "SELECT name, trace_id, span_id, code_line, build, install_id FROM spans ORDER BY name";
+    let same = "41200\t5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
+    let trace = "5b8aa5a2-d2c8-72e8-321c-f37308d69df2";
+    assert_eq!(
+        server.stored(stored).await,
+        format!("base64\t{trace}\t1\t41\t{same}\ncapitals\t{trace}\t10\t0\t{same}")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_protobuf_says_json_says_too() {
     // The same requests as protobuf, which the tests above send as JSON.
     let server = Server::start().await;

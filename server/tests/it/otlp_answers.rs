@@ -73,6 +73,31 @@ async fn refusals_are_what_exporters_understand() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn metrics_that_a_span_becomes_are_not_counted_as_rejected_spans() {
+    let server = Server::start().await;
+    let mut payload = span("MXMetricPayload", 1);
+    payload["attributes"] = json!([
+        text("metrickit.cpu.cpu_time", "1e300"),
+        text("metrickit.gpu.time", "1"),
+    ]);
+    let mut wrong = span("wrong", 2);
+    wrong["traceId"] = json!("");
+    for (spans, expected) in [
+        (vec![payload.clone()], Value::Null),
+        (vec![payload, wrong], json!("1")),
+    ] {
+        let (status, answer) = send(&server, "traces", &traces(&spans)).await;
+        assert_eq!(status, 200);
+        assert_eq!(
+            answer["partialSuccess"]["rejectedSpans"], expected,
+            "{answer}"
+        );
+    }
+    let names = "SELECT DISTINCT name FROM metrics";
+    assert_eq!(server.stored(names).await, "metrickit.gpu.time");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn exporters_are_asked_to_wait_for_seconds_only() {
     let server = Server::start().await;
     let token = server.token("admin").await;

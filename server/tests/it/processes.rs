@@ -153,17 +153,23 @@ pub(crate) fn unjank(folder: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
+/// Runs a command on a data folder. Returns its output, without the end of the last line.
+fn output_of(folder: &Path, arguments: &[&str]) -> String {
+    let output = unjank(folder, arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {error}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.trim_end().to_owned()
+}
+
 pub(crate) fn sql(folder: &Path, query: &str) -> String {
-    let output = unjank(folder, &["sql", query]);
-    assert!(
-        output.status.success(),
-        "{query}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
+    output_of(folder, &["sql", query])
+}
+
+/// Creates an API token on the command line. The flags may name its project or the control database.
+pub(crate) fn token(folder: &Path, role: &str, flags: &[&str]) -> String {
+    let line = ["token", "create", "--name", "test", "--role", role];
+    output_of(folder, &[&line[..], flags].concat())
 }
 
 /// A batch of valid spans for a program that uses the machine's clock.
@@ -279,13 +285,9 @@ async fn reclassification_of_history_continues_after_the_server_was_killed() {
         program.send(&janks(classes)).await;
     }
     program.drained().await;
-    let token = unjank(
-        folder.path(),
-        &["token", "create", "--name", "test", "--role", "editor"],
-    );
-    let token = String::from_utf8(token.stdout).unwrap();
+    let token = token(folder.path(), "editor", &[]);
     let rules = format!("{}/api/v1/projects/default/rules", program.listen);
-    let request = program.client.put(&rules).bearer_auth(token.trim());
+    let request = program.client.put(&rules).bearer_auth(token);
     let body = json!({"expected_revision": 0, "rules": OWN});
     assert_eq!(
         request.json(&body).send().await.unwrap().status(),

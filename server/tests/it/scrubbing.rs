@@ -210,6 +210,8 @@ async fn names_from_apps_are_stored_as_they_are() {
         "bootstrap@5.3.0-alpha1.min.css",
         "login(password: String, token: String?)",
         "cart?.total==null",
+        "onPress@main.jsbundle:1:2345",
+        "git+ssh://git@github.com/acme/shop.git",
     ];
     let time = unjank_protocol::Timestamp::from_micros(NOW);
     let mut batch = spans(names.len());
@@ -222,6 +224,8 @@ async fn names_from_apps_are_stored_as_they_are() {
     batch["janks"] = json!([{"start": time, "duration_ms": 900, "page": names[0],
         "run_log": [{"time": time, "message": names[1]}], "stack": [{"function": names[2], "file": names[0]}]}]);
     batch["spans"][0]["page"] = json!("bob@shop.example");
+    batch["spans"][1]["attributes"]["bob@shop.example"] = json!("3");
+    batch["spans"][1]["attributes"]["logo@2x.png"] = json!("4");
     assert_eq!(server.send(&batch).await.status, 202);
     server.drained().await;
     let stored = server
@@ -234,6 +238,11 @@ async fn names_from_apps_are_stored_as_they_are() {
     assert_eq!(
         server.query(jank).await,
         format!("{}\t{}", names[0], names[1])
+    );
+    let names = "SELECT arraySort(mapKeys(attributes)) FROM spans WHERE length(attributes) = 3";
+    assert_eq!(
+        server.query(names).await,
+        "['[email]','asset','logo@2x.png']"
     );
     let page = "SELECT toString(page) FROM spans WHERE page != ''";
     assert_eq!(server.query(page).await, "[email]");

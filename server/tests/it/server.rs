@@ -18,7 +18,7 @@ use unjank_server::{App, Listeners};
 
 pub(crate) use crate::answer::Answer;
 pub(crate) use crate::batches_to_send::{batch, span, spans};
-use crate::engine::{Database, PASSWORD, USER, engine, unique_name};
+use crate::engine::{Database, PASSWORD, UNJANK, USER, clickhouse_flags, engine, unique_name};
 use crate::wait;
 
 /// 2026-11-20T12:00:00Z, when the example batch was sent.
@@ -128,28 +128,10 @@ impl Server {
         self.admin_url = format!("http://{}", listeners.admin.local_addr().unwrap());
         let data_dir = self.folder.path().to_str().unwrap();
         let keys = format!("{KEY}=com.example.shop,any-key=*");
-        let clickhouse = engine().url.as_str();
-        let mut line = vec![
-            "unjank",
-            "--data-dir",
-            data_dir,
-            "--clickhouse-url",
-            clickhouse,
-            "--clickhouse-user",
-            USER,
-            "--clickhouse-password",
-            PASSWORD,
-            "--engine-program",
-            env!("CARGO_BIN_EXE_unjank"),
-        ];
-        line.extend([
-            "--clickhouse-database",
-            &self.database,
-            "--ingest-keys",
-            &keys,
-            "--flush-interval-ms",
-            "10",
-        ]);
+        let mut line = vec!["unjank", "--data-dir", data_dir];
+        line.extend(clickhouse_flags(&self.database));
+        line.extend(["--engine-program", UNJANK, "--ingest-keys", &keys]);
+        line.extend(["--flush-interval-ms", "10"]);
         // Later flags win, so a test may name another ClickHouse.
         line.extend(self.arguments.iter().map(String::as_str));
         let Settings {
@@ -194,15 +176,9 @@ impl Server {
     pub(crate) fn flags_after(&self, time: Duration) -> Vec<String> {
         let now = UnixTime::from_micros(self.now.load(Ordering::Relaxed)) + time;
         let now = now.to_string();
-        let flags = [
-            ("--data-dir", self.data_dir().to_str().unwrap()),
-            ("--now", &now),
-            ("--clickhouse-url", &engine().url),
-            ("--clickhouse-user", USER),
-            ("--clickhouse-password", PASSWORD),
-            ("--clickhouse-database", &self.database),
-        ];
-        let flags = flags.iter().flat_map(|(flag, value)| [*flag, *value]);
+        let data_dir = self.data_dir().to_str().unwrap();
+        let flags = ["--data-dir", data_dir, "--now", &now].into_iter();
+        let flags = flags.chain(clickhouse_flags(&self.database));
         flags.map(str::to_owned).collect()
     }
 
@@ -337,7 +313,7 @@ impl Server {
     /// Runs a command of the program on this server's control database. Returns its output.
     pub(crate) async fn command(&self, line: &[&str]) -> String {
         self.opened().await;
-        let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_unjank"))
+        let output = tokio::process::Command::new(UNJANK)
             .args(line)
             .args(self.flags())
             .args(self.database_arguments())

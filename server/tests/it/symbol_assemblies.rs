@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::engine::UNJANK;
-use crate::processes::{Program, unjank};
+use crate::processes::{Program, token};
 use crate::symbol_uploads::{body_of, large_mapping, named, nothing_is_left};
 use crate::symbols::sha1;
 use crate::wait;
@@ -21,10 +21,7 @@ const CLASSES: usize = 100_000;
 /// A server in a process of its own, with a token for uploads.
 async fn program(folder: &Path) -> (Program, String) {
     let program = Program::start(folder).await;
-    let line = ["token", "create", "--name", "build", "--role", "editor"];
-    let token = unjank(folder, &line);
-    let token = String::from_utf8(token.stdout).unwrap();
-    (program, token.trim().to_owned())
+    (program, token(folder, "editor", &[]))
 }
 
 /// Asks a program to assemble a file. Returns the state.

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use unjank_database::SymbolFileFilter;
 use unjank_foundation::shares::Holder;
 
-use crate::processes::Program;
+use crate::processes::{Program, token};
 use crate::server::{Server, spans};
 use crate::symbol_uploads::{body_of, large_mapping, named, nothing_is_left, zipped};
 use crate::symbols::{assemble, build_program, mapping, sha1, upload_chunk, upload_to};
@@ -268,12 +268,7 @@ async fn memory_is_bounded_while_several_tools_upload() {
         let kib = line.unwrap().split_whitespace().nth(1).unwrap();
         kib.parse::<u64>().unwrap() >> 10
     };
-    let mut tokens = Vec::new();
-    for _ in 0..4 {
-        let line = ["token", "create", "--name", "build", "--role", "editor"];
-        let token = crate::processes::unjank(folder.path(), &line);
-        tokens.push(String::from_utf8(token.stdout).unwrap().trim().to_owned());
-    }
+    let tokens = [(); 4].map(|()| token(folder.path(), "editor", &[]));
     let before = peak();
     let url = format!("{}/api/0/organizations/x/chunk-upload/", program.listen);
     let upload = async |number: usize| {

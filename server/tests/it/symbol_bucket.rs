@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use crate::engine::{Database, PASSWORD, UNJANK, USER, engine};
+use crate::engine::{Database, PASSWORD, UNJANK, USER, clickhouse_flags, engine};
 use crate::postgres::postgres;
-use crate::processes::{Program, unjank};
+use crate::processes::{Program, token};
 use crate::symbol_uploads::{body_of, files_below, large_mapping, named};
 use crate::symbols::{janks, mapping, obfuscated, sha1};
 use crate::third_party::installed;
@@ -165,26 +165,13 @@ impl Servers {
         let environment = bucket.environment(key);
         let environment = environment.each_ref();
         let environment = environment.map(|(name, value)| (*name, value.as_str()));
-        let clickhouse = engine().url.as_str();
         let arguments = [
-            "serve",
-            "--flush-interval-ms",
-            "50",
-            "--clickhouse-url",
-            clickhouse,
-            "--clickhouse-user",
-            USER,
-            "--clickhouse-password",
-            PASSWORD,
-            "--clickhouse-database",
-            self.database.name(),
-            "--database-url",
-            &self.control,
-            "--secret",
-            SECRET,
-            "--symbols-url",
-            "s3://symbols/shop",
-        ];
+            ["serve", "--flush-interval-ms", "50"].as_slice(),
+            &clickhouse_flags(self.database.name()),
+            &["--database-url", &self.control, "--secret", SECRET],
+            &["--symbols-url", "s3://symbols/shop"],
+        ]
+        .concat();
         let program =
             Program::inside(&environment, Path::new(UNJANK), folder.path(), &arguments).await;
         self.folders.push(folder);
@@ -192,11 +179,8 @@ impl Servers {
     }
 
     fn token(&self) -> String {
-        let line = ["token", "create", "--name", "build", "--role", "editor"];
-        let line = [&line[..], &["--database-url", &self.control]].concat();
-        let output = unjank(self.folders[0].path(), &line);
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        let control = ["--database-url", &self.control];
+        token(self.folders[0].path(), "editor", &control)
     }
 
     async fn query(&self, sql: &str) -> String {

@@ -59,7 +59,7 @@ fn reported_losses(batch: &Batch<'_>) -> ReportedLosses {
 
 fn seal(batch: &Batch<'_>) -> Result<Sealed, SealError> {
     let mut json = serde_json::to_vec(batch)?;
-    // The time of sending is written behind it, when there is one.
+    // The closing brace. It follows the time of sending, which is added later.
     json.pop();
     sealed(batch, &json, counts(batch), &mut Packer::default())
 }

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::random::draw;
 
-    /// Events per second for ten minutes. Returns how many passed, and how many they stand for.
+    /// Sends events at this rate for ten minutes. Returns how many passed, and how many events these represent.
     fn flood(budget: &mut Budget, signal: Signal, per_second: u32) -> (u32, f64) {
         let (mut passed, mut weight) = (0, 0.0);
         let begun = Moment::now();

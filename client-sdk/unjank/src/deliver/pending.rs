@@ -122,7 +122,7 @@ impl Pending {
         modules::share(&mut head);
         let mut events = counts(&head);
         let mut json = serde_json::to_vec(&head)?;
-        // The time of sending is written behind it, when there is one.
+        // The closing brace. It follows the time of sending, which is added later.
         json.pop();
         // A list takes 32 bytes more at most.
         let more = lists.values().map(|list| list.json.len() + 32);

@@ -13,7 +13,7 @@ use super::exchange::{Answer, Outgoing};
 use super::problem::{self, Problem};
 use super::transport::Response;
 use crate::clock::Moment;
-use crate::config::Config;
+use crate::config::{Config, Device};
 use crate::random::draw;
 
 const SDK_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -21,8 +21,9 @@ const SDK_VERSION: &str = env!("CARGO_PKG_VERSION");
 const SHORTEST: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(6 * 3_600);
 
-/// Identifies the install, the user and the network in a poll, in addition to the [`Config`].
-pub(crate) struct Identity {
+/// Identifies the device, the install, the user and the network in a poll, in addition to the [`Config`].
+pub(crate) struct Identity<'a> {
+    pub(crate) device: &'a Device,
     pub(crate) install_id: uuid::Uuid,
     pub(crate) user_id: String,
     pub(crate) network: unjank_protocol::Network,
@@ -103,7 +104,7 @@ impl Remote {
     }
 
     /// Returns the request of a poll if one is due.
-    pub(crate) fn request(&mut self, config: &Config, identity: &Identity) -> Option<Outgoing> {
+    pub(crate) fn request(&mut self, config: &Config, identity: &Identity<'_>) -> Option<Outgoing> {
         if Moment::now() < self.next {
             return None;
         }
@@ -219,8 +220,8 @@ fn read(response: &Response) -> Option<Kept> {
     })
 }
 
-fn url(config: &Config, identity: &Identity) -> String {
-    let device = &config.device;
+fn url(config: &Config, identity: &Identity<'_>) -> String {
+    let device = identity.device;
     let build = (config.build > 0).then(|| config.build.to_string());
     let install_id = identity.install_id.to_string();
     let pairs = [
@@ -266,14 +267,15 @@ mod tests {
 
     #[test]
     fn a_poll_identifies_the_device_as_batches_do_and_omits_unknown_fields() {
-        let config = Config::new("http://127.0.0.1:1/", "k")
-            .app("com.example.shop", "4.12.0 beta&x")
-            .device(crate::Device {
-                os_name: "android".to_owned(),
-                model: "Pixel 8".to_owned(),
-                ..crate::Device::default()
-            });
+        let config =
+            Config::new("http://127.0.0.1:1/", "k").app("com.example.shop", "4.12.0 beta&x");
+        let device = Device {
+            os_name: "android".to_owned(),
+            model: "Pixel 8".to_owned(),
+            ..Device::default()
+        };
         let identity = Identity {
+            device: &device,
             install_id: uuid::Uuid::nil(),
             user_id: String::new(),
             network: unjank_protocol::Network::Wifi,
@@ -291,7 +293,9 @@ mod tests {
     #[test]
     fn the_next_poll_follows_the_interval_within_a_tenth() {
         let config = Config::new("http://127.0.0.1:1", "k").app("a", "1");
+        let device = Device::default();
         let identity = Identity {
+            device: &device,
             install_id: uuid::Uuid::nil(),
             user_id: String::new(),
             network: unjank_protocol::Network::Wifi,

@@ -75,7 +75,7 @@ impl Spill {
         }
     }
 
-    /// Notes the stall that is under way, or that there is none. It takes the place of the one before, so that a long stall takes no space.
+    /// Writes the current stall, or that there is none, over the previous entry. A long stall therefore takes no more space.
     pub(crate) fn stall(&mut self, stall: Option<&Jank<'_>>) {
         let Ok(json) = serde_json::to_vec(&stall) else {
             return;

@@ -59,7 +59,7 @@ fn accepted(body: &[u8], batch_id: Uuid) -> Option<Verdict> {
     let held_back = receipt.rate_limits.iter().filter(|one| one.dropped > 0);
     let held_back = held_back.map(|one| (one.signal, Reason::RateLimited, one.dropped));
     Some(Verdict::Accepted {
-        // Also for a duplicate: it is sent only if no receipt for it has arrived.
+        // Counts losses also for a duplicate: the device sends a batch again only if it has no receipt for it.
         lost: rejected.chain(unlisted).chain(held_back).collect(),
         config_etag: receipt.config_etag.map(|etag| etag.to_string()),
         rate_limits: receipt.rate_limits,

@@ -24,6 +24,7 @@ use super::spill::{self, Spill};
 use super::transport::Transport;
 use super::uplink::Uplink;
 use crate::clock::{Moment, cpu_time};
+use crate::config::Device;
 use crate::install::{install_id, make, resource};
 use crate::measure::client::{self, Shared};
 use crate::measure::main_loop::look_now;
@@ -46,6 +47,8 @@ const HEALTH_EVERY: Duration = Duration::from_secs(600);
 pub(crate) struct Worker {
     shared: Arc<Shared>,
     session_draw: f64,
+    /// As the app describes it, completed by what the system knows.
+    device: Device,
     install_id: Uuid,
     backlog: Backlog,
     transport: Arc<dyn Transport>,
@@ -93,6 +96,9 @@ impl Worker {
         let install_id = config
             .install_id
             .unwrap_or_else(|| install_id(folder.map(|folder| folder.join("install-id"))));
+        let mut device = config.device.clone();
+        device.complete();
+        let resource = resource(config, &device, install_id);
         let jitter = config.start_jitter.mul_f64(draw());
         let first = Moment::now().after(jitter);
         let file = folder.and_then(|_| config.config_file());
@@ -118,13 +124,14 @@ impl Worker {
             monitors: Monitors::new(config.take_providers()),
             ledger,
             session_draw,
+            device,
             install_id,
             backlog,
             uplink: Uplink::new(config),
             transport,
             remote,
             budget: Budget::new(&shared.settings.load().document.budget, config.mode),
-            pending: Pending::new(resource(config, install_id), Uuid::now_v7()),
+            pending: Pending::new(resource.clone(), Uuid::now_v7()),
             timeline: Timeline::new(),
             names: KnownNames::default(),
             spill,
@@ -142,7 +149,6 @@ impl Worker {
             ending: false,
             shared,
         };
-        let resource = resource(&worker.shared.config, install_id);
         worker.notify(|reporter| reporter.begin(&resource));
         worker.recover_traffic();
         worker

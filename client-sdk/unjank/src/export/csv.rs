@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use super::tree::{nodes, spans};
 use crate::event::Event;
 
-/// Writes all spans as CSV (RFC 4180 with bare line feeds), ordered by their start.
+/// Writes all spans as CSV (RFC 4180 with bare line feeds), ordered by their start. A text that a spreadsheet would run as a formula, such as
+/// `=1+1`, begins with an apostrophe.
 ///
 /// | column | meaning |
 /// |---|---|
@@ -81,9 +82,47 @@ pub fn csv<'e>(events: impl IntoIterator<Item = &'e Event>, mut out: impl Write)
 }
 
 fn cell(text: &str) -> String {
+    let guard = if is_formula(text) { "'" } else { "" };
     if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
+        format!("\"{guard}{}\"", text.replace('"', "\"\""))
     } else {
-        text.to_owned()
+        format!("{guard}{text}")
+    }
+}
+
+/// Whether a spreadsheet runs a text as a formula. Spreadsheets skip blanks and invisible characters before a sign. The standard library has no
+/// class of invisible characters, so every character outside ASCII that is no letter or digit counts as one.
+fn is_formula(text: &str) -> bool {
+    const SIGNS: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    let is_skipped = |letter: char| {
+        let is_blank = letter.is_whitespace() || letter.is_control();
+        let is_invisible = !letter.is_ascii() && !letter.is_alphanumeric();
+        is_blank || (is_invisible && !SIGNS.contains(&letter))
+    };
+    let shown = text.trim_start_matches(is_skipped);
+    shown.starts_with(SIGNS) || text.starts_with(['\t', '\r', '\n'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cell;
+
+    #[test]
+    fn texts_are_never_formulas() {
+        for formula in [
+            "=1+1",
+            " =1+1",
+            "\u{200b}＝1",
+            "\u{fe0f}=1",
+            "-1",
+            "\t1",
+            "＠a",
+        ] {
+            assert_eq!(cell(formula), format!("'{formula}"));
+        }
+        assert_eq!(cell("=f(1,2)"), "\"'=f(1,2)\"");
+        for text in ["", "u-1", "f(&self)", "é=1", "<impl Add>::add"] {
+            assert_eq!(cell(text), text);
+        }
     }
 }

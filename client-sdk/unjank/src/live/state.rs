@@ -166,7 +166,7 @@ impl Kept {
             self.samples.clear();
         }
         if self.read.is_some_and(|read| now.since(read) < Self::PAUSE) {
-            // Replaces the newest sample. The oldest one is what the others are compared with.
+            // Replaces the newest sample. The oldest sample stays, because later ones are compared with it.
             if self.samples.len() > 1 {
                 self.samples.pop_back();
             }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Live, Stall, Warning};
 
-/// A line, and how much what it says harms the user.
+/// A line of text, and how bad its content is for the user.
 ///
 /// ```
 /// let is_bad = |line: &unjank::live::Line| line.warning >= unjank::live::Warning::Medium;

@@ -118,7 +118,7 @@ thread_local! {
 /// Begins a message of the main loop of this thread.
 #[inline]
 pub(crate) fn message_begins() {
-    // A thread that is ending hides nothing.
+    // Fails only on a thread that is ending, which can no longer hide the app.
     let _ending = HIDING.try_with(|hiding| hiding.set(Hiding::No)).is_err();
 }
 

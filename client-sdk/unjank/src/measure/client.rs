@@ -161,7 +161,7 @@ impl Shared {
         }
     }
 
-    /// Notes the stall that is under way, or that there is none any more.
+    /// Notes the current stall, or that there is none.
     pub(crate) fn note_stall(&self, stall: Option<Jank<'static>>) {
         self.note_stall_and(stall, || ());
     }

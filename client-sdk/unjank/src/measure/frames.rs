@@ -29,7 +29,7 @@ pub fn frame(vsync: Instant, rendered: Instant) {
     client::with(|shared| {
         let (mut vsync, rendered) = (Uptime::at(vsync), Uptime::at(rendered));
         if rendered.micros_since(vsync) > LONG_US {
-            // Time in which the process did not run is none in which it drew.
+            // Leaves out the time in which the process did not run: it could not draw then.
             vsync = vsync.plus(suspended_us_since(vsync)).min(rendered);
         }
         let window = shared.meters.frames().frame(vsync, rendered);

@@ -151,7 +151,7 @@ impl Site {
         address >> 3 ^ address >> 11
     }
 
-    /// Returns the same site, for the rest of the process. `None` if there are too many.
+    /// Returns the copy of this site that lives until the process ends. `None` if there are too many sites.
     pub(crate) fn keep(self) -> Option<&'static Self> {
         let key = self.key();
         let known = SITES.read().unwrap_or_else(PoisonError::into_inner);

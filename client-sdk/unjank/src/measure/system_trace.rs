@@ -60,23 +60,23 @@ impl SystemTrace {
         })
     }
 
-    /// A span begins on this thread.
+    /// Writes the beginning of a span on this thread.
     pub(crate) fn begin(&self, name: &str) {
         self.write(|line, pid| write!(line, "B|{pid}|{}", Clean(name)));
     }
 
-    /// The innermost section of this thread ends.
+    /// Writes the end of the innermost section of this thread.
     pub(crate) fn end(&self) {
         self.write(|line, pid| write!(line, "E|{pid}"));
     }
 
-    /// A span goes on without its thread.
+    /// Writes the beginning of a section for a span that continues without its thread.
     pub(crate) fn detach(&self, record: &SpanRecord) {
         let (name, cookie) = (Clean(record.name()), cookie(record));
         self.write(|line, pid| write!(line, "S|{pid}|{name}|{cookie}"));
     }
 
-    /// A span that has no thread ends.
+    /// Writes the end of a span that has no thread.
     pub(crate) fn end_detached(&self, record: &SpanRecord) {
         let (name, cookie) = (Clean(record.name()), cookie(record));
         self.write(|line, pid| write!(line, "F|{pid}|{name}|{cookie}"));

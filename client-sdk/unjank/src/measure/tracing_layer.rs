@@ -251,7 +251,7 @@ where
     }
 
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
-        // Also after collection was switched off, because whatever was entered has to be left.
+        // Also after collection was switched off: every span that was entered must be left.
         leave(key(id));
         let Some(span) = context.span(id) else { return };
         if let Some(tracked) = span.extensions_mut().get_mut::<Tracked>()

@@ -13,6 +13,8 @@ const FOLDER: &str = "HARD_APP_FOLDER";
 pub(crate) const BYTES: u64 = 7;
 /// The limit for every call of the app, whatever happens. Generous, because machines that run tests are busy.
 pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(1);
+/// How long dropping the guard may wait for a server.
+pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Not a test of its own: the process that the tests start.
 #[test]
@@ -27,7 +29,7 @@ fn the_app() {
         .data_dir(folder)
         .queue_events(1 << 14)
         .request_timeout(Duration::from_secs(20))
-        .shutdown_timeout(Duration::from_secs(10))
+        .shutdown_timeout(SHUTDOWN_TIMEOUT)
         .start_jitter(Duration::ZERO)
         .first_wait(Duration::from_millis(50))
         .before_send(|event| {

@@ -1,10 +1,10 @@
 //! The app ends without a chance to send: what it recorded is reported after the next start.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::{App, SHUTDOWN_TIMEOUT};
 use crate::collecting::{Answer, Collecting};
 use crate::truth::Stored;
 
@@ -126,6 +126,22 @@ fn an_app_that_ends_during_a_request_loses_nothing() {
     let (mut app, server) = app_with_request_under_way(&folder);
     app.does("spans 10 40 0");
     app.terminate();
+    assert_eq!(after_next_start(&server, &folder).numbers().len(), 50);
+}
+
+#[test]
+fn dropping_the_guard_takes_no_longer_than_the_app_allows_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut app, server) = app_with_request_under_way(&folder);
+    app.does("spans 10 40 0");
+    let begun = Instant::now();
+    app.ends();
+    // The time is not granted again to each step of the end.
+    assert!(
+        begun.elapsed() < SHUTDOWN_TIMEOUT * 2,
+        "{:?}",
+        begun.elapsed()
+    );
     assert_eq!(after_next_start(&server, &folder).numbers().len(), 50);
 }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use unjank::{Config, Mode};
 
+use crate::collector::{self, Collector};
+
 const RUNS: &str = "CONSOLE_APP";
 
 /// Not a test of its own: the process that the test starts.
@@ -49,14 +51,20 @@ fn deep(level: u32) {
     main_loop.end();
 }
 
-#[test]
-fn a_line_has_all_facts_of_a_span_and_a_stall_its_whole_stack() {
+/// Runs one of the apps in this file to its end.
+fn printed_by(app: &str) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["console::the_app", "--exact", "--nocapture"])
+        .args([app, "--exact", "--nocapture"])
         .env(RUNS, "1")
         .output()
         .unwrap();
-    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_line_has_all_facts_of_a_span_and_a_stall_its_whole_stack() {
+    let printed = printed_by("console::the_app");
     let line = |begin: &str| {
         let line = printed.lines().find(|line| line.starts_with(begin));
         line.unwrap_or_else(|| panic!("no line begins with {begin}: {printed}"))
@@ -140,4 +148,29 @@ fn an_app_whose_standard_error_nobody_reads_goes_on() {
         .unwrap();
     drop(app.stderr.take());
     assert!(app.wait().unwrap().success());
+}
+
+/// Not a test of its own: sends to a server that accepts a batch, and then does not know the key.
+#[test]
+fn the_app_with_a_server() {
+    const LONG: Duration = Duration::from_secs(20);
+    if std::env::var_os(RUNS).is_none() {
+        return;
+    }
+    let server = Collector::new();
+    let guard = unjank::init(collector::config(&server).mode(Mode::Development));
+    unjank::span("pay").end();
+    assert!(unjank::flush(LONG));
+    server.answer(|_| Ok(collector::status(401)));
+    unjank::span("pay").end();
+    assert!(!unjank::flush(LONG));
+    drop(guard);
+}
+
+#[test]
+fn development_says_what_was_sent_and_why_nothing_arrives() {
+    let printed = printed_by("console::the_app_with_a_server");
+    let is_sent = |line: &str| line.starts_with("unjank: sent ") && line.ends_with(" events");
+    assert!(printed.lines().any(is_sent), "{printed}");
+    assert!(printed.contains("does not know the key"), "{printed}");
 }

@@ -168,6 +168,12 @@ fn a_flood_never_blocks_and_events_that_do_not_fit_are_counted() {
     assert_eq!(arrived + lost, 10_001);
     // How many fit depends on how fast the background thread is.
     assert!(lost > 0);
+    let batches = running.collector.batches();
+    let cost = |batch: &Value| batch["sdk_health"]["overhead_us"].as_u64();
+    assert!(
+        batches.iter().filter_map(cost).any(|micros| micros > 0),
+        "the losses are reported with the processor time of the SDK"
+    );
 }
 
 #[test]
@@ -200,6 +206,26 @@ fn nothing_is_written_or_sent_before_consent_and_nothing_is_left_after_it_is_wit
         .map(|span| span["name"].clone())
         .collect();
     assert_eq!(names, ["again"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_system_is_described_also_if_the_user_consents_later() {
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let mut lines = release.lines();
+    let name = lines.find_map(|line| line.strip_prefix("ID="));
+    let name = name.unwrap_or_default().trim_matches('"');
+    for disabled in [false, true] {
+        let running = Running::with(|config| config.mode(Mode::Test).start_disabled(disabled));
+        unjank::set_enabled(true);
+        unjank::span("checkout").end();
+        running.flush();
+        let batches = running.collector.batches();
+        let version = &batches[0]["resource"]["os_version"];
+        let version = version.as_str().unwrap_or_default();
+        assert!(version.starts_with(name), "{version}");
+        assert_eq!(version.is_empty(), name.is_empty(), "{version}");
+    }
 }
 
 #[test]

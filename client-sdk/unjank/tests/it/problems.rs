@@ -1,9 +1,12 @@
 //! The SDK says why nothing arrives, and a flush that sends nothing returns `false`.
 
-use std::io::{Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::{ServerConfig, ServerConnection, Stream};
 use unjank::{Config, Mode};
 
 use crate::collector::{Running, refusal};
@@ -15,23 +18,70 @@ fn server(status: &'static str, body: &'static str) -> String {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let mut head = [0; 8_192];
-            let _read = stream.read(&mut head);
-            let answer = format!(
-                "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                body.len()
-            );
-            let _written = stream.write_all(answer.as_bytes());
+            let _given_up = serve(&mut stream, status, body);
         }
     });
     format!("http://{address}")
 }
 
+/// Reads a request to its end, so that closing the connection does not discard the response.
+fn serve(stream: &mut (impl Read + Write), status: &str, body: &str) -> io::Result<()> {
+    let mut reader = BufReader::new(&mut *stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let line = line.trim_end().to_ascii_lowercase();
+        if line.is_empty() {
+            break;
+        }
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    io::copy(&mut reader.take(length), &mut io::sink())?;
+    let length = body.len();
+    let answer =
+        format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+    stream.write_all(answer.as_bytes())
+}
+
+/// Answers like [`server`], over TLS, with a certificate that no public authority signed. Returns the certificate, too.
+fn private_server(status: &'static str, body: &'static str) -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key.into())
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+            // A client that does not trust the certificate gives up.
+            let _given_up = serve(&mut Stream::new(&mut connection, &mut stream), status, body);
+        }
+    });
+    (format!("https://{address}"), made.cert.pem())
+}
+
 /// Records a span, sends it to this endpoint, and returns the problem that the SDK reports.
 fn problem_with(endpoint: &str) -> String {
+    problem_trusting(endpoint, "")
+}
+
+/// Trusts the authority with this certificate, or the public ones if it is empty.
+fn problem_trusting(endpoint: &str, certificate: &str) -> String {
     let running = Running::at(endpoint, |config| {
         config
             .mode(Mode::Test)
+            .root_certificates(certificate)
             .start_jitter(Duration::ZERO)
             .shutdown_timeout(Duration::from_millis(100))
     });
@@ -65,6 +115,19 @@ fn each_reason_is_told_in_a_sentence() {
         r#"{"detail": "the log is full"}"#,
     );
     assert!(problem_with(&busy).contains("(503): the log is full"));
+}
+
+#[test]
+fn a_certificate_of_a_private_authority_is_named_until_the_app_trusts_it() {
+    let (endpoint, certificate) =
+        private_server("401 Unauthorized", r#"{"detail": "no such key"}"#);
+    let untrusted = problem_with(&endpoint);
+    assert!(
+        untrusted.contains("pass its certificate to `Config::root_certificates`"),
+        "{untrusted}"
+    );
+    let trusted = problem_trusting(&endpoint, &certificate);
+    assert!(trusted.contains("does not know the key"), "{trusted}");
 }
 
 #[test]

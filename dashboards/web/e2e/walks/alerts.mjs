@@ -79,11 +79,9 @@ async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
     ),
     `the preview does not list the slower checkout: ${rows}`,
   );
-  await preview
-    .getByRole('region', { name: /^p95 of .*checkout/ })
-    .locator('svg.chart, svg')
-    .first()
-    .waitFor();
+  const chart = preview.getByRole('region', { name: /^p95 of .*checkout/ });
+  await chart.locator('svg.chart, svg').first().waitFor();
+  check((await chart.getByText('so far').count()) === 0, 'the latest evaluation is shown as unfinished');
   await preview.getByRole('heading', { name: 'Skipped groups' }).waitFor();
   await reader.look('alerts-new-rule');
 
@@ -214,6 +212,15 @@ async function it_is_muted_and_the_mute_is_ended(reader, state) {
   await muted.getByText('It is known').waitFor();
   const shown = await muted.innerText();
   check(shown.includes(state.demo.email) && shown.includes('checkout'), `the mute has no author or group: ${shown}`);
+  // A muted incident no longer looks like one that needs attention, neither here nor elsewhere.
+  const firing = page.getByRole('main').locator('.badge').filter({ hasText: 'firing' });
+  check((await firing.and(page.locator('.bad')).count()) === 0, 'the page of a muted incident is coloured');
+  await open(reader, '/', 'Overview');
+  const banner = page.getByRole('region', { name: 'Firing incidents' }).getByRole('listitem');
+  const quiet = banner.filter({ hasText: 'muted until' }).filter({ hasText: 'checkout' });
+  await quiet.waitFor();
+  check((await quiet.locator('.badge.bad, .badge.warn').count()) === 0, 'a muted incident is coloured');
+  await open(reader, state.incident, RULE);
   await muted.getByRole('button', { name: 'End mute' }).click();
   await muted.getByText('No', { exact: true }).waitFor();
 

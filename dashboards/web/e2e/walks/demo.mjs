@@ -1,9 +1,8 @@
 // The demo: numbers on the pages match the raw tables, and the regressions of the last version are listed first.
 import { about, count, rounded } from '../figures.mjs';
-import { shiftFault, watchShifts } from '../layout_shift.mjs';
 import { check } from '../reader.mjs';
 
-const [LATEST, BEFORE] = ['4.12.0', '4.11.0'];
+export const [LATEST, BEFORE] = ['4.12.0', '4.11.0'];
 const DAY_MS = 86_400_000;
 const midnight = new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS);
 const ago = (days) => new Date(midnight.getTime() - days * DAY_MS);
@@ -12,18 +11,18 @@ const MONTH = `from=${second(ago(30))}&to=${second(midnight)}`;
 const WEEK = `from=${second(ago(7))}&to=${second(midnight)}`;
 const VERSIONS = `app_version=${LATEST}&base_app_version=${BEFORE}`;
 /** Compares on the same days, so that the raw rows of these days have the same numbers. */
-const PAIR = `${VERSIONS}&compare=same_days`;
+export const PAIR = `${VERSIONS}&compare=same_days`;
 const NEW_JANK = 'database on main thread in OrderDao.insert';
 const WEIGHT = 'toUInt64(round(1000 / sample_rate))';
 const CLASSED = 'janks INNER JOIN stack_class_current AS class USING (project, stack_hash)';
 const within = (column, days = 30) =>
   `${column} >= fromUnixTimestamp(${ago(days).getTime() / 1000}) AND ${column} < fromUnixTimestamp(${midnight.getTime() / 1000})`;
 
-const at = (path, range = MONTH) => `${path}${path.includes('?') ? '&' : '?'}${range}`;
+export const at = (path, range = MONTH) => `${path}${path.includes('?') ? '&' : '?'}${range}`;
 const one = async (state, query) =>
   Object.fromEntries(Object.entries((await state.demo.sql(query))[0]).map(([key, value]) => [key, Number(value)]));
 
-async function open(reader, path, title) {
+export async function open(reader, path, title) {
   await reader.page.goto(path);
   await reader.page.getByRole('heading', { level: 1, name: title }).waitFor();
   await reader.settled();
@@ -55,6 +54,19 @@ async function a_person_logs_in_to_the_demo(reader, state) {
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
 }
 a_person_logs_in_to_the_demo.keepsSession = true;
+
+async function the_demo_has_the_work_of_a_team(reader) {
+  const { page } = reader;
+  const rows = (name) => page.getByRole('table', { name }).locator('tbody tr');
+  await open(reader, at('/jank'), 'Jank');
+  await rows('Jank groups').filter({ hasText: 'team-orders' }).first().waitFor();
+  await open(reader, at('/jank?status=resolved'), 'Jank');
+  await rows('Jank groups').filter({ hasText: 'resolved in' }).first().waitFor();
+  await open(reader, at('/alert-rules'), 'Alert rules');
+  await page.getByRole('link', { name: 'Memory after a quarter of an hour of use' }).waitFor();
+  await open(reader, '/config', 'Remote config');
+  await page.getByRole('region', { name: 'Override every-checkout-of-4-12' }).waitFor();
+}
 
 async function the_overview_shows_what_got_worse_and_its_numbers_are_right(reader, state) {
   const { page } = reader;
@@ -228,6 +240,14 @@ async function spans_match_the_raw_tables_and_are_searched_on_the_server(reader,
     'traced spans',
   );
   await reader.look('demo-span');
+
+  await open(reader, at(`/spans?name=checkout&app_version=${LATEST}`), 'checkout');
+  const last = await one(
+    state,
+    `SELECT duration_us FROM spans WHERE name = 'checkout' AND app_version = '${LATEST}' AND ${within('start')}
+     ORDER BY start DESC, span_id DESC, trace_id DESC LIMIT 1`,
+  );
+  rounded(await card(reader, 'Last'), last.duration_us / 1000, 'duration of the last checkout');
 }
 
 /** The traced spans among the latest 1,000, which are the ones that the page reads. */
@@ -317,6 +337,12 @@ async function memory_growth_of_a_page_is_shown(reader, state) {
   count(await card(reader, 'Installs'), memory.installs, 'installs');
   about(await card(reader, 'p75'), memory.p75, 'p75 of memory');
   count(await cell(reader, 'Metrics', 'memory_used_bytes', 'Samples'), memory.count, 'samples');
+  const before = await one(
+    state,
+    `SELECT quantileExactWeighted(0.75)(value, ${WEIGHT}) AS p75 FROM metrics WHERE name = 'memory_used_bytes'
+     AND page = 'ProductActivity' AND app_version = '${BEFORE}' AND ${within('time')}`,
+  );
+  about(await cell(reader, 'Memory used by version', BEFORE, 'p75'), before.p75, 'p75 of the version before');
   await page.getByText(`ProductActivity in ${LATEST}`).waitFor();
   await reader.look('demo-memory');
   await open(reader, at('/app-starts'), 'App starts');
@@ -372,34 +398,6 @@ async function every_event_has_an_outcome_on_ingest_health(reader, state) {
   }
 }
 
-const PAGES = {
-  overview: '/',
-  jank: `/jank?${PAIR}`,
-  flame: `/jank?tab=flame&${PAIR}`,
-  frames: `/frames?${PAIR}`,
-  'page-loads': '/page-loads',
-  spans: `/spans?${PAIR}`,
-  span: `/spans?name=checkout&${PAIR}`,
-  traces: '/traces?name=checkout',
-  traffic: '/traffic',
-  resources: `/resources?metric=memory_used_bytes&${PAIR}`,
-  ingest: '/ingest',
-  versions: '/versions',
-  version: `/versions/${LATEST}`,
-};
-
-async function see(reader, suffix) {
-  await watchShifts(reader.page);
-  for (const [name, path] of Object.entries(PAGES)) {
-    await reader.page.goto(at(path));
-    await reader.page.locator('h1').waitFor();
-    await reader.settled();
-    reader.faults.push(...(await shiftFault(reader.page, `demo-${name}-${suffix}`)));
-    await reader.look(`demo-${name}-${suffix}`);
-    await reader.overflow(`demo-${name}-${suffix}`);
-  }
-}
-
 /** Checks that no group marked as new has a row of the previous version. */
 async function nothingKnownIsNew(reader, state) {
   const { page } = reader;
@@ -439,27 +437,10 @@ async function versions_are_compared_at_the_same_age_and_only_significant_change
   }
 }
 
-async function the_demo_in_dark_colours(reader) {
-  await see(reader, 'dark');
-}
-the_demo_in_dark_colours.options = { colorScheme: 'dark' };
-
-async function the_demo_on_a_narrow_screen(reader) {
-  await see(reader, 'narrow');
-  for (const path of [PAGES.jank, PAGES.spans, PAGES['page-loads'], PAGES.overview]) {
-    await open(reader, at(path), /./);
-    const heads = reader.page.getByRole('table').first().locator('thead th');
-    for (const head of [heads.first(), heads.last()]) {
-      const { x, width } = await head.boundingBox();
-      check(x + width <= 400, `${path}: ${await head.innerText()} is outside of the screen`);
-    }
-  }
-}
-the_demo_on_a_narrow_screen.options = { viewport: { width: 400, height: 800 } };
-
 /** The first walk logs in for all others. */
 export const walks = [
   a_person_logs_in_to_the_demo,
+  the_demo_has_the_work_of_a_team,
   the_overview_shows_what_got_worse_and_its_numbers_are_right,
   the_new_jank_is_first_and_its_group_and_flame_graph_agree,
   frames_match_the_raw_tables,
@@ -471,6 +452,4 @@ export const walks = [
   hangs_match_the_raw_tables,
   every_event_has_an_outcome_on_ingest_health,
   versions_are_compared_at_the_same_age_and_only_significant_changes_have_a_colour,
-  the_demo_in_dark_colours,
-  the_demo_on_a_narrow_screen,
 ];

@@ -1,5 +1,6 @@
 // The set-up of a fresh server, the first data, wrong and right passwords, links to pages, and the refresh of a session.
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { check } from '../reader.mjs';
 import { ADMIN, PROJECT } from '../server.mjs';
@@ -80,8 +81,34 @@ async function a_key_is_made_and_the_shown_command_sends_the_first_data(reader) 
   const program = await page.getByRole('region', { name: 'Rust program' }).textContent();
   check(program.startsWith('fn main() {') && !/SERVER|KEY/.test(program), program);
   await reader.look('get-started-rust');
+  await theOtherSnippetsSendSpans(reader);
   await page.getByRole('link', { name: 'Spans', exact: true }).last().click();
   await page.getByRole('cell', { name: 'checkout' }).first().waitFor();
+}
+
+/** Sends the batch of the Kotlin program as the program would, and runs the command of OpenTelemetry. */
+async function theOtherSnippetsSendSpans(reader) {
+  const { page } = reader;
+  await page.getByRole('tab', { name: 'Kotlin' }).click();
+  const kotlin = await page.getByRole('region', { name: 'Kotlin program' }).textContent();
+  const values = { '${UUID.randomUUID()}': randomUUID(), $start: new Date().toISOString(), $durationUs: '40000' };
+  const [, template] = /"""([^]*)"""/.exec(kotlin);
+  const body = Object.entries(values).reduce((text, [name, value]) => text.replace(name, value), template);
+  const [, url] = /URI\("(.*?)"\)/.exec(kotlin);
+  const [, authorization] = /"Authorization", "(.*?)"/.exec(kotlin);
+  const headers = { authorization, 'content-type': 'application/json' };
+  const sent = await fetch(url, { method: 'POST', headers, body });
+  const receipt = await sent.text();
+  check(sent.status === 202 && JSON.parse(receipt).accepted === 1, `the batch of the Kotlin program: ${receipt}`);
+  await reader.look('get-started-kotlin');
+  await page.getByRole('tab', { name: 'OpenTelemetry' }).click();
+  await page
+    .getByRole('region', { name: 'OpenTelemetry variables' })
+    .getByText('OTEL_EXPORTER_OTLP_ENDPOINT')
+    .waitFor();
+  const answer = await run(await page.getByRole('region', { name: 'OTLP command' }).textContent());
+  check(answer.trim() === '{}', `the command of OpenTelemetry: ${answer}`);
+  await reader.look('get-started-otlp');
 }
 
 async function an_empty_page_says_why_it_is_empty(reader) {

@@ -137,6 +137,16 @@ async function a_web_page_of_an_allowed_origin_reports_with_opentelemetry(reader
   await page.goto(`/spans?project=${WEB}&name=web+checkout`);
   await page.getByRole('heading', { level: 1, name: 'web checkout' }).waitFor();
   await reader.look('span-of-a-web-page');
+  const ids = `SELECT replaceAll(toString(trace_id), '-', '') AS trace, leftPad(lower(hex(span_id)), 16, '0') AS span
+    FROM spans WHERE install_id = '${INSTALL}' AND name = 'GET'`;
+  const [pay] = await sql(ids);
+  await page.goto(`/traces/${pay.trace}?project=${WEB}&span=${pay.span}`);
+  const chosen = page.getByRole('region', { name: 'Chosen span' });
+  const shown = ['com.example.shop.web 4.12.0', 'client', 'shop.web 1.0', 'no money', 'https://api.example.com/pay'];
+  for (const text of shown) {
+    await chosen.getByText(text, { exact: true }).first().waitFor();
+  }
+  await reader.look('trace-of-a-web-page');
 }
 
 export const walks = [a_web_page_of_an_allowed_origin_reports_with_opentelemetry];

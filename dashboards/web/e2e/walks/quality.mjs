@@ -179,6 +179,13 @@ async function slow_app_starts_lead_to_their_phases_and_sessions(reader) {
   await phases.getByRole('row', { name: /di.*\+1\d\d %.*worse/ }).waitFor();
   await page.getByRole('region', { name: 'By device model' }).getByRole('link', { name: 'Pixel 8' }).waitFor();
   await reader.look('app-starts-data');
+  await reader.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await phases.getByRole('button', { name: 'Markdown' }).click();
+  await page.getByText('Copied as Markdown.').waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  for (const part of ['## App starts: ', '**Period:**', `**Compared with:** ${PREVIOUS}`, '| di |', ', worse, before '])
+    check(copied.includes(part), `the Markdown lacks "${part}": ${copied}`);
+  check(copied.includes(`${new URL(page.url()).origin}/app-starts?`), `no link to the page: ${copied}`);
   await page.getByRole('group', { name: 'Measure' }).getByRole('button', { name: 'share of slow' }).click();
   await page.waitForURL(/measure=slow/);
   await page.getByRole('heading', { name: 'Cold starts, share of slow, over time' }).waitFor();
@@ -215,7 +222,7 @@ async function hangs_are_counted_by_duration_and_end_and_lead_to_groups(reader) 
   await page.getByRole('button', { name: 'ANRs, from 5 s' }).click();
   await page.waitForURL(/hangs=anr/);
   await groups.getByRole('link', { name: /CartDao.insert/ }).waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Ended in a kill' }).click();
+  await page.getByRole('button', { name: 'Ended in a kill', exact: true }).click();
   await page.waitForURL(/hangs=killed/);
   await card(page, 'Hangs').getByText('11', { exact: true }).waitFor();
   await page.getByRole('tab', { name: 'Single hangs' }).click();

@@ -3,7 +3,7 @@
 import type { Filters } from '../navigation/filters';
 import { askSessions } from '../sessions/queries';
 import { askSpans } from '../traces/queries';
-import type { Evidence } from './around';
+import type { Evidence } from './incident';
 import type { Where } from '../jank/queries';
 
 export interface Example {

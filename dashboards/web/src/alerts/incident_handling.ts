@@ -1,7 +1,7 @@
 // The API calls that assign incidents and comment on them.
 
 import { api, ask, type Schemas } from '../api/client';
-import type { Incident } from './around';
+import type { Incident } from './incident';
 
 /** The people to whom incidents of a project can be assigned. */
 export async function assigneesOf(project: string): Promise<Schemas['Assignee'][]> {

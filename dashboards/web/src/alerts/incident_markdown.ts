@@ -4,7 +4,7 @@ import { markdown, type Evidence as AsMarkdown } from '../evidence/markdown';
 import { topStack } from '../evidence/top_stack';
 import { dateTime, format, fromMicros, probability } from '../format/units';
 import { zoneText } from '../format/zone.svelte';
-import { lasting, mayBeJank, type Incident } from './around';
+import { lasting, mayBeJank, type Incident } from './incident';
 import { period, ruleOf, sideLabels, signed, testedOn } from './evidence_text';
 import { janksBeside, likelyCause, perHourText } from './janks_beside';
 import { isComparison } from './rule_form';

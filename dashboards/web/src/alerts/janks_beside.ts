@@ -6,9 +6,9 @@ import { hoursOfUse, perHour } from '../jank/rates';
 import type { Where } from '../jank/queries';
 import { withValues, type Filters } from '../navigation/filters';
 import { LEAST_CHANGE } from '../versions/change';
-import { ENOUGH } from '../versions/enough';
+import { ENOUGH } from '../versions/minimum_samples';
 import { SIGNIFICANCE, rateP } from '../versions/rate_test';
-import { sameFilters, type Evidence } from './around';
+import { sameFilters, type Evidence } from './incident';
 import { isComparison } from './rule_form';
 
 export interface Rate {

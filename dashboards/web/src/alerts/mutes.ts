@@ -1,8 +1,8 @@
 // Finds the mutes that cover an incident or a rule. Pure.
 
 import type { Schemas } from '../api/client';
-import { sameGroup } from './around';
-import { groupName } from './stretches';
+import { sameGroup } from './incident';
+import { groupName } from './firing_periods';
 
 export type Mute = Schemas['Mute'];
 
@@ -25,6 +25,12 @@ export function muteOf(
   const covers = mutesOfRule(mutes, rule).filter((one) => !one.group || sameGroup(one.group, group));
   const later = (one: Mute) => Number(isBefore(one, now));
   return covers.toSorted((a, b) => later(a) - later(b) || b.ends_at - a.ends_at)[0] ?? null;
+}
+
+/** The mute that now covers an incident. `null` if there is none. */
+export function activeMuteOf(mutes: Mute[], incident: Parameters<typeof muteOf>[1], now = Date.now()): Mute | null {
+  const mute = muteOf(mutes, incident, now);
+  return mute && !isBefore(mute, now) ? mute : null;
 }
 
 /** The scope of a mute, as text. */

@@ -1,7 +1,7 @@
 // Finds the time at which the number of an incident became bad, from the points of its chart. Pure.
 
 import type { SeriesAnswer } from '../api/query';
-import type { Evidence } from './around';
+import type { Evidence } from './incident';
 
 export interface PresentSince {
   /** The start of a bucket of the chart, in seconds since the epoch, but not before `firstSeen`. */

@@ -3,7 +3,7 @@
 import type { Schemas } from '../api/client';
 import { dateTime, format, fromMicros } from '../format/units';
 import { coverage, isBefore, type Mute } from './mutes';
-import { groupName } from './stretches';
+import { groupName } from './firing_periods';
 
 /** The maximum number of groups that a rule watches. */
 export const MOST_GROUPS = 200;

@@ -1,6 +1,6 @@
 // Whether higher or lower values of a metric are better. The API does not return the better direction, but alert rules contain it. Pure.
 
-import type { Incident } from './around';
+import type { Incident } from './incident';
 
 /** The better direction of a metric, according to its open incidents. */
 export function betterOf(incidents: Incident[], metric: string): 'lower' | 'higher' | undefined {

@@ -5,7 +5,7 @@ import { INSTALLS_OF_ACTIVE } from '../format/affected';
 import type { Column } from '../components/Table.svelte';
 import { measureName } from '../format/measure_names';
 import type { ChangeTests } from '../versions/change_tests.svelte';
-import { isFew } from '../versions/enough';
+import { isFew } from '../versions/minimum_samples';
 import type { ActiveInstalls } from './active_installs.svelte';
 
 export function measureColumns<Row>(

@@ -1,6 +1,7 @@
 // Describes erasures as text. Pure.
 
 import type { Schemas } from '../api/client';
+import { storedUuid } from '../format/uuid';
 
 export type Erasure = Schemas['Erasure'];
 
@@ -45,8 +46,6 @@ export function underWayText(erasures: Erasure[]): string {
 }
 
 export function installIdFault(text: string): string {
-  const id = text.trim();
-  if (id === '') return 'Enter the install id.';
-  const isUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id);
-  return isUuid ? '' : 'An install id is a UUID, such as 0b5a6b9e-6a53-4d3c-9a3c-1d2f6a1e7c11.';
+  if (text.trim() === '') return 'Enter the install id.';
+  return storedUuid(text) ? '' : 'An install id is a UUID, such as 0b5a6b9e-6a53-4d3c-9a3c-1d2f6a1e7c11.';
 }

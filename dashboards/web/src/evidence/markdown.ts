@@ -16,7 +16,7 @@ export interface Evidence {
 }
 
 const LONGEST = 500;
-const MOST_ROWS = 50;
+export const MOST_ROWS = 50;
 const MOST_FRAMES = 40;
 const MOST_COMMENTS = 50;
 const LONGEST_COMMENT = 2000;

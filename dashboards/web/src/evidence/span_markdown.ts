@@ -4,6 +4,7 @@ import type { TableAnswer } from '../api/query';
 import { splitName } from '../format/measures';
 import type { Filters } from '../navigation/filters';
 import { changeOfSpan, chanceText, explains, isCertain, moves, verdict, type Inside, type Move } from '../spans/inside';
+import type { Evidence as Significance } from '../versions/change';
 import { fixedAddress, seenFacts, seenFilters } from './fixed_time';
 import { markdown } from './markdown';
 import { measureRows } from './measures';
@@ -23,6 +24,7 @@ export function spanAsMarkdown(
   filters: Filters,
   origin: string,
   moved?: Moved,
+  evidence?: (measure: string) => Significance,
 ): string {
   const row = answer.rows[0] ?? { keys: [], values: [] };
   const labels = { now: filters.chosen.app_version?.join(', ') ?? 'Now', base: filters.baseVersion };
@@ -32,7 +34,7 @@ export function spanAsMarkdown(
       title: `Span ${name}`,
       about: moved && filters.baseVersion ? sentences(name, moved) : [],
       facts: seenFacts(filters, answer),
-      table: measureRows(answer, row, labels),
+      table: measureRows(answer, row, labels, evidence),
       links: [
         { label: 'Span', path: fixedAddress('/spans', seen, { name }) },
         { label: 'Traces', path: fixedAddress('/traces', seen, { name }) },

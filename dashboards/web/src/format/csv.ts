@@ -8,7 +8,7 @@ export function csv(rows: (string | number | null | undefined)[][]): string {
 function cell(value: string | number | null | undefined): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return String(value);
-  const safe = /^([\p{Z}\p{C}]*[=+@＝＋－＠-]|[\t\r\n])/u.test(value) ? `'${value}` : value;
+  const safe = /^([\p{Z}\p{C}\p{M}]*[=+@＝＋－＠-]|[\t\r\n])/u.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

@@ -5,7 +5,7 @@ import { applicable } from '../api/applicable';
 import { queryTable, valueOf, type Question, type TableAnswer, type TableRow } from '../api/query';
 import type { Filters } from '../navigation/filters';
 import { bothVersions } from '../versions/both_versions';
-import { ENOUGH } from '../versions/enough';
+import { ENOUGH } from '../versions/minimum_samples';
 import type { Evidence } from '../versions/change';
 import { SIGNIFICANCE, rateP, type Rate } from '../versions/rate_test';
 

@@ -7,8 +7,8 @@ import { measureRows } from '../evidence/measures';
 import { topStack } from '../evidence/top_stack';
 import { format } from '../format/units';
 import type { Filters } from '../navigation/filters';
-import { changeOf } from '../versions/change';
-import { ENOUGH } from '../versions/enough';
+import { changeOf, changeText, type Evidence as Significance } from '../versions/change';
+import { ENOUGH } from '../versions/minimum_samples';
 import type { Group, Groups, Names } from './groups';
 import type { Where } from './queries';
 import { perHour, type HoursOfUse } from './rates';
@@ -17,6 +17,8 @@ export interface GroupFacts {
   group: Group;
   /** Whether the base version has no stored jank of the group. */
   isNew: boolean;
+  /** Judges the change of the rate. */
+  judged?: Significance;
   answer: Groups['answer'];
   names: Names | undefined;
   use: HoursOfUse | undefined;
@@ -32,7 +34,7 @@ export async function groupAsMarkdown(facts: GroupFacts, where: Where): Promise<
 }
 
 /** Exported for its test. */
-export function groupEvidence({ group, isNew, answer, names, use, filters, parameters }: GroupFacts): Evidence {
+export function groupEvidence({ group, isNew, judged, answer, names, use, filters, parameters }: GroupFacts): Evidence {
   const seen = seenFilters(filters, answer);
   const labels = { now: filters.chosen.app_version?.join(', ') ?? 'Now', base: filters.baseVersion };
   const table = measureRows(answer, group.row, labels);
@@ -46,7 +48,7 @@ export function groupEvidence({ group, isNew, answer, names, use, filters, param
   if (use) {
     const rate = perHour(valueOf(answer, group.row, 'count'), use.hours);
     const base = isEnough ? perHour(valueOf(answer, group.row, 'count', 'base'), use.baseHours) : null;
-    const compared = [format(base, 'per_hour'), changeOf(rate, base, 'lower', 'per_hour')?.text || '–'];
+    const compared = [format(base, 'per_hour'), changeText(changeOf(rate, base, 'lower', 'per_hour', judged))];
     table.rows.unshift(['Per hour of use', format(rate, 'per_hour'), ...(table.head.length > 2 ? compared : [])]);
   }
   return {

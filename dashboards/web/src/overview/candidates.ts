@@ -4,13 +4,13 @@ import { applicable, ignored } from '../api/applicable';
 import { isAborted } from '../api/problem';
 import { queryTable, valueOf, type Question, type TableRow } from '../api/query';
 import { activeIn } from '../format/affected';
-import { judgedJanks, type JudgedJank } from '../jank/judged';
+import { judgedJanks, type JudgedJank } from '../jank/group_changes';
 import { hoursOfUse, perHour, type HoursOfUse } from '../jank/rates';
 import type { Filters } from '../navigation/filters';
 import { addressOf, comparing, only } from '../navigation/links';
 import type { VersionPair } from '../versions/version_order';
 import { tested } from '../versions/change_tests.svelte';
-import { ENOUGH_SAMPLES } from '../versions/enough';
+import { ENOUGH_SAMPLES } from '../versions/minimum_samples';
 import { worstFirst, type Candidate, type Ranked } from './worst_first';
 
 /** A candidate before the active installs are known. */

@@ -1,5 +1,7 @@
 // The commands of the palette, and the search for commands that match a text. Pure.
 
+import { storedUuid } from '../format/uuid';
+
 export interface Command {
   id: string;
   section: string;
@@ -44,10 +46,8 @@ export type Recognised = { kind: 'hex'; uuid: string; hex: string } | { kind: 'g
 
 /** An id in a text. A UUID, with or without hyphens, may be a trace, a session or an install. A long number is a jank group. */
 export function recognised(text: string): Recognised | null {
-  const typed = text.trim().toLowerCase();
-  const hex = typed.replaceAll('-', '');
-  const isId =
-    /^[0-9a-f]{32}$/.test(hex) && (hex === typed || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(typed));
-  if (isId) return { kind: 'hex', hex, uuid: hex.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5') };
+  const uuid = storedUuid(text);
+  if (uuid) return { kind: 'hex', hex: uuid.replaceAll('-', ''), uuid };
+  const typed = text.trim();
   return /^[1-9]\d{5,19}$/.test(typed) ? { kind: 'group', id: typed } : null;
 }

@@ -1,6 +1,6 @@
 // Which incidents concern a version. Pure.
 
-import type { Incident } from '../alerts/around';
+import type { Incident } from '../alerts/incident';
 
 /** Whether the evidence names the version: as the judged version, in the group, or in a filter of the rule. */
 export function concerns({ evidence, group }: Incident, { app, version }: { app: string; version: string }): boolean {

@@ -2,6 +2,7 @@
 
 import { applicable } from '../api/applicable';
 import { api, ask, type Schemas } from '../api/client';
+import { storedUuid } from '../format/uuid';
 import type { Filters } from '../navigation/filters';
 import { bounds } from '../navigation/time_range';
 
@@ -19,14 +20,12 @@ export interface Search {
   limit: number;
 }
 
-const ID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
-
 /** The filters that a search text may mean. A UUID is a session, an install or a user. Any other text is a part of a user id. */
 export function meanings(find: string): Record<string, string>[] {
   const text = find.trim();
   if (!text) return [{}];
-  if (!ID.test(text)) return [{ 'contains.user_id': text }];
-  const id = text.toLowerCase();
+  const id = storedUuid(text);
+  if (id === null) return [{ 'contains.user_id': text }];
   return [{ session_id: id }, { install_id: id }, { user_id: text }];
 }
 

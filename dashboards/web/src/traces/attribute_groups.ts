@@ -7,7 +7,7 @@ type Attribute = readonly [name: string, value: string];
 export interface AttributeGroups {
   /** The attributes of the span itself. */
   readonly own: Attribute[];
-  /** The attributes of the app, the device or the machine, recognised by their names in the semantic conventions. */
+  /** The attributes of the app, the device, the machine or the library, recognised by their names in the semantic conventions. */
   readonly resource: Attribute[];
   /** The library that made the span, with its version. */
   readonly scope: string;
@@ -19,7 +19,7 @@ export interface AttributeGroups {
 }
 
 const RESOURCE =
-  /^(service|telemetry|os|device|host|process|container|k8s|cloud|deployment|browser|app|android|ios|faas|webengine|user_agent)\./;
+  /^(service|telemetry|os|device|host|process|container|k8s|cloud|deployment|browser|app|android|ios|faas|webengine|user_agent|otel\.scope)\./;
 const OF_EVENT = /^app\.(screen|widget|jank)\./;
 const KIND = 'span.kind';
 const REASON = 'otel.status_description';

@@ -28,6 +28,7 @@ export interface Change {
 export const LEAST_CHANGE = 0.05;
 /** Shares below this are shown as `<0.01 %`. A difference between two such shares is not a change. */
 const NEXT_TO_NONE = 1e-4;
+const NONE = '–';
 
 /** The change of a value from its base. `null` if one of the two is missing. */
 export function changeOf(
@@ -54,6 +55,11 @@ export function changeOf(
   }
   const verdict = (better === 'higher') === up ? 'better' : 'worse';
   return { verdict, text, word: verdict, arrow };
+}
+
+/** `+12 %, worse`, `few samples`. A dash without a change. */
+export function changeText(change: Change | null): string {
+  return change ? [change.text, change.word].filter(Boolean).join(', ') || NONE : NONE;
 }
 
 /** Whether a change is large enough to be tested. */

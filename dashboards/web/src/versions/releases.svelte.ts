@@ -1,7 +1,7 @@
 // When each version began to reach users. All charts and pages share one request, which is repeated every five minutes.
 
 import { api, ask } from '../api/client';
-import type { Source } from '../components/absent';
+import type { Source } from '../components/missing_value';
 import { noteFirstSeen } from './version_order';
 
 export interface Release {

@@ -22,14 +22,14 @@ function parse(version: string): Parsed | null {
   const plain = version
     .trim()
     .replace(APP, '')
-    .replace(/^(version|release)[ -][\s-]*/i, '')
+    .replace(/^(version|release)[ /-][\s/-]*/i, '')
     .replace(/^v/i, '');
   const found = /^(\d+(?:\.\d+)*)(?!\d|\.(?![a-z][a-z\d]))(.*)$/is.exec(plain);
   const numbers = found?.[1]!.split('.') ?? [];
   if (!found || numbers.length > NUMBERS || numbers.some((number) => BigInt(number) >= 1n << 64n)) return null;
   const suffixes = split(found[2]!, numbers.length);
   if (!suffixes) return null;
-  const build = suffixes.build?.trim().replace(/^build[ -][\s-]*/i, '') ?? null;
+  const build = suffixes.build?.trim().replace(/^build[ /-][\s/-]*/i, '') ?? null;
   const isReadable = (text: string | null) => text === null || (/[0-9a-z]/i.test(text) && !/[\p{Cc},|]/u.test(text));
   if (!isReadable(suffixes.pre) || !isReadable(build)) return null;
   return {
@@ -55,7 +55,7 @@ function split(written: string, numbers: number): Suffixes | null {
     return { pre: null, build: released ? (build ?? released[1] ?? null) : rest.trim() };
   }
   if (/^_\d/.test(before!)) return { pre: null, build: rest.slice(1) };
-  if (/^[-._]/.test(before!)) return stage(before!.slice(1), build);
+  if (/^[-._~]/.test(before!)) return stage(before!.slice(1), build);
   return numbers > 1 && /^[a-z]+\d*\s*$/i.test(before!) ? stage(text, build) : null;
 }
 

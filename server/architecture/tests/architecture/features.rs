@@ -1,7 +1,7 @@
-//! The page about the founding systems: its tests exist, and its table counts its rows.
+//! The page about the founding systems: its places and tests exist, and its table counts its rows.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const PAGE: &str = "docs/founding-features.md";
@@ -51,6 +51,59 @@ fn each_feature_names_tests_that_exist() {
         wrong.extend(missing.map(|test| format!("{id}: {test:?}")));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Whether a quoted text is the path of a file or folder.
+fn is_path(quoted: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+    quoted.contains('/') && quoted.chars().all(is_plain)
+}
+
+/// Returns the text of all files of a folder.
+fn texts(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let text = |path: PathBuf| match path.is_dir() {
+        true => texts(&path),
+        false => fs::read_to_string(&path).unwrap(),
+    };
+    paths.map(text).collect()
+}
+
+/// Whether code declares an item of this name.
+fn declares(code: &str, name: &str) -> bool {
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    ["fn ", "struct ", "enum ", "trait ", "mod "]
+        .iter()
+        .any(|kind| {
+            let declaration = format!("{kind}{name}");
+            let mut after = code.split(&declaration).skip(1);
+            after.any(|rest| !rest.starts_with(is_word))
+        })
+}
+
+#[test]
+fn each_feature_names_places_that_exist() {
+    let page = fs::read_to_string(Path::new(ROOT).join(PAGE)).unwrap();
+    let crates = ["unjank", "macros", "protocol", "stack-sampler"];
+    let folder = |name: &str| Path::new(ROOT).join("client-sdk").join(name).join("src");
+    let code: String = crates.map(|name| texts(&folder(name))).concat();
+    let mut missing = Vec::new();
+    for row in rows(&page, is_feature) {
+        for quoted in row[3].split('`').skip(1).step_by(2) {
+            let item = ["unjank::", "Config::", "Reporter::", "Live::"]
+                .iter()
+                .find_map(|of| quoted.strip_prefix(of)?.rsplit("::").next());
+            let is_gone = match item {
+                Some(item) => !declares(&code, item),
+                None => is_path(quoted) && !Path::new(ROOT).join(quoted).exists(),
+            };
+            if is_gone {
+                missing.push(format!("{}: {quoted}", row[0]));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
 }
 
 #[test]

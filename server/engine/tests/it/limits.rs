@@ -22,6 +22,17 @@ async fn send(engine: &TestEngine, text: &str) -> TcpStream {
 }
 
 #[tokio::test]
+async fn clickhouse_knows_the_settings_of_its_configuration() {
+    // ClickHouse ignores a setting that it does not know.
+    let changed = "SELECT name FROM system.server_settings WHERE changed AND name IN \
+        ('asynchronous_metrics_update_period_s', 'background_schedule_pool_size', 'memory_worker_period_ms') ORDER BY name";
+    assert_eq!(
+        shared().ask(&[], changed).await,
+        "asynchronous_metrics_update_period_s\nbackground_schedule_pool_size\nmemory_worker_period_ms\n"
+    );
+}
+
+#[tokio::test]
 async fn fifty_concurrent_readers_are_all_answered() {
     let engine = shared();
     let asked: Vec<_> = (0..50)

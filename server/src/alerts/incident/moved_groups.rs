@@ -27,7 +27,7 @@ impl Evaluator {
     }
 
     /// Renames the states whose groups have moved since. If the new group has its own incident, the old group's incident ends. The moves
-    /// are saved with the evaluation, so that a server that another one has overtaken moves nothing.
+    /// are saved with the evaluation, so that nothing moves if another server has evaluated the rule meanwhile.
     pub(super) async fn follow_moves(
         &self,
         row: &AlertRule,

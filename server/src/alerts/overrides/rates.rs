@@ -151,7 +151,7 @@ fn number(rate: f64) -> Value {
     }
 }
 
-/// Inserts an override before the first one that gives devices more, or at its old position if that is earlier.
+/// Inserts an override before the first override that exceeds its patch, or at its old position if that is earlier.
 pub(crate) fn with(configuration: &Value, one: Value) -> Value {
     let id = one["id"].as_str().unwrap_or_default().to_owned();
     let (mut configuration, place) = without(configuration, &id);

@@ -15,7 +15,7 @@ use crate::cli::event_filters::EventFilters;
 use crate::cli::output::{Output, OutputArgs};
 use crate::cli::{DEFAULT_WAIT, store_in_use};
 use crate::config::Shared;
-use crate::query::recorded;
+use crate::query::stored_run;
 use crate::run_report;
 use crate::serve::control_database;
 use crate::test_run::{Collector, TestRun};
@@ -91,7 +91,7 @@ async fn of_store(shared: &Shared, args: &ReportArgs) -> anyhow::Result<TestRun>
             .await?
             .unwrap_or_else(Rules::built_in),
     };
-    let run = recorded(
+    let run = stored_run(
         &store_in_use(shared, DEFAULT_WAIT).await?,
         project,
         &ask,

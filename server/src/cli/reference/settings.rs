@@ -140,7 +140,7 @@ impl<'a> Setting<'a> {
         let help = help.map(ToString::to_string).unwrap_or_default();
         let help = help.trim_end().trim_end_matches('.');
         let values = self.argument.get_possible_values();
-        // The values of the others are in the name of the value.
+        // The name of the value may list the values: `<text|json>`.
         if values.is_empty() || self.usage().contains('|') || !self.takes_value() {
             return format!("{help}.");
         }

@@ -197,7 +197,7 @@ fn explain_useless(local: &LocalFiles, progress: &Progress) -> anyhow::Result<bo
 struct Fault {
     word: &'static str,
     reason: String,
-    /// Whether the command fails, even if the file was only found in a folder.
+    /// Whether the command fails also if the file was only found in a folder. For a file that was named, it always fails.
     is_final: bool,
 }
 

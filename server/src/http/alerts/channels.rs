@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::access::Counted;
 use crate::alerts::notify::{ChannelSecret, ChannelSettings, Message, Outcome, OutgoingMessage};
 use crate::app::App;
-use crate::http::api::object::Exact;
+use crate::http::api::object::{Exact, Object};
 use crate::http::api::openapi::{
     Invalid, JsonBody, Missing, Refused, Tested, Unsendable, channel_kind, severity,
 };
@@ -242,7 +242,7 @@ fn set<T>(place: &mut T, value: Option<T>) {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    Exact(change, ..): Exact<Change>,
+    Object(change, ..): Exact<Change>,
 ) -> Result<(StatusCode, Json<ChannelBody>), Problem> {
     let kind = change.kind.as_deref().and_then(|kind| kind.parse().ok());
     let kind = kind.ok_or_else(|| {
@@ -272,7 +272,7 @@ pub(super) async fn update(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
     path: Result<Path<(String, Uuid)>, PathRejection>,
-    Exact(change, ..): Exact<Change>,
+    Object(change, ..): Exact<Change>,
 ) -> Result<Json<ChannelBody>, Problem> {
     let Path((_, id)) = path.map_err(|_| Problem::not_found())?;
     let channel = app.control.channel(&member.project, id).await?;

@@ -31,17 +31,14 @@ const MOST_MEMORY: usize = 32 << 20;
 
 /// A body that is a JSON object with the members of `T`, of at most `MOST` bytes. Serde alone would also accept the members as a list, in their
 /// order, and a list that was sent by mistake must not change anything. The memory is reserved until the handler ends: write `Object(body, ..)`.
-pub(crate) struct Object<T, const MOST: usize = SMALL>(
+pub(crate) struct Object<T, const MOST: usize = SMALL, const EXACT: bool = false>(
     pub(crate) T,
     #[expect(dead_code, reason = "the memory is released when the handler ends")] pub(crate) Memory,
 );
 
-/// A body with passwords, keys or patterns, read like [`Object`]. Bad characters are refused and not replaced: a replaced character would change
-/// the secret, or what the pattern matches.
-pub(crate) struct Exact<T, const MOST: usize = SMALL>(
-    pub(crate) T,
-    #[expect(dead_code, reason = "the memory is released when the handler ends")] pub(crate) Memory,
-);
+/// An [`Object`] with passwords, keys or patterns. Bad characters are refused and not replaced: a replaced character would change the secret,
+/// or what the pattern matches.
+pub(crate) type Exact<T, const MOST: usize = SMALL> = Object<T, MOST, true>;
 
 /// A body with any JSON.
 pub(crate) struct AnyJson<const MOST: usize = SMALL>(
@@ -49,26 +46,19 @@ pub(crate) struct AnyJson<const MOST: usize = SMALL>(
     #[expect(dead_code, reason = "the memory is released when the handler ends")] pub(crate) Memory,
 );
 
-impl<T, const MOST: usize> FromRequest<Arc<App>> for Object<T, MOST>
+impl<T, const MOST: usize, const EXACT: bool> FromRequest<Arc<App>> for Object<T, MOST, EXACT>
 where
     T: DeserializeOwned + Send + 'static,
 {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        let (body, held) = read(request, app, MOST, Characters::Repaired, members).await?;
-        Ok(Self(body, held))
-    }
-}
-
-impl<T, const MOST: usize> FromRequest<Arc<App>> for Exact<T, MOST>
-where
-    T: DeserializeOwned + Send + 'static,
-{
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Problem> {
-        let (body, held) = read(request, app, MOST, Characters::AsSent, members).await?;
+        let characters = if EXACT {
+            Characters::AsSent
+        } else {
+            Characters::Repaired
+        };
+        let (body, held) = read(request, app, MOST, characters, members).await?;
         Ok(Self(body, held))
     }
 }

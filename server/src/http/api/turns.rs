@@ -1,4 +1,4 @@
-//! Turns of questions to ClickHouse: few run at once, both of one actor and in total, so that one actor does not delay the others.
+//! Limits how many queries run in ClickHouse at once, for each actor and in total, so that one actor does not delay the others.
 
 use std::time::Duration;
 

@@ -111,7 +111,7 @@ pub(crate) struct NewRevision {
 pub(super) async fn save(
     State(app): State<Arc<App>>,
     Editor(member): Editor,
-    Exact(new, ..): Exact<NewRevision, DOCUMENT>,
+    Object(new, ..): Exact<NewRevision, DOCUMENT>,
 ) -> Result<(StatusCode, Json<Revision>), Problem> {
     let draft = Draft {
         rules: new.rules,
@@ -174,7 +174,7 @@ pub(crate) struct Verdict {
 )]
 pub(super) async fn check(
     Viewer(member): Viewer,
-    Exact(Candidate { rules }, ..): Exact<Candidate, DOCUMENT>,
+    Object(Candidate { rules }, ..): Exact<Candidate, DOCUMENT>,
 ) -> Result<Json<Verdict>, Problem> {
     let (faults, warnings) = match rule_sets::check(&rules, &member.actor).await {
         Ok(warnings) => (Vec::new(), warnings),
@@ -268,7 +268,7 @@ fn a_week() -> u16 {
 pub(super) async fn dry_run(
     State(app): State<Arc<App>>,
     Viewer(member): Viewer,
-    Exact(Trial { rules, days }, ..): Exact<Trial, DOCUMENT>,
+    Object(Trial { rules, days }, ..): Exact<Trial, DOCUMENT>,
 ) -> Result<Json<Tried>, Problem> {
     if !(1..=LONGEST_LOOK_BACK_DAYS).contains(&days) {
         return Err(Problem::days_out_of_range(LONGEST_LOOK_BACK_DAYS));

@@ -115,8 +115,12 @@ impl Context {
             let Some(value) = context.remove(written) else {
                 continue;
             };
-            if context.insert(name.to_owned(), value).is_some() {
-                return Err(invalid(format!("duplicate field `{name}`")));
+            match context.get(name).filter(|known| !is_missing(known)) {
+                Some(known) if is_missing(&value) || *known == value => {}
+                Some(_) => return Err(invalid(format!("duplicate field `{name}`"))),
+                None => {
+                    context.insert(name.to_owned(), value);
+                }
             }
         }
         for (_, value) in context.iter_mut().filter(|(name, _)| *name != "build") {
@@ -129,6 +133,11 @@ impl Context {
             ..attributes
         }))
     }
+}
+
+/// Whether a client has written that it does not know an attribute.
+fn is_missing(value: &Value) -> bool {
+    value.is_null() || value.as_str() == Some("")
 }
 
 /// Versions and ids may be whole numbers. A number with a fraction stays and is refused, because a version `4.10` is read as `4.1`.

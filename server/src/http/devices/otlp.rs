@@ -75,7 +75,7 @@ fn answer(
     match (transport, taken) {
         (Transport::Http, Ok(receipt)) => otlp_answers::stored(&receipt, kind, form),
         (Transport::Http, Err(problem)) => otlp_answers::refused(problem, form),
-        (Transport::Grpc, Ok(receipt)) => otlp_answers::stored_message(&receipt),
+        (Transport::Grpc, Ok(receipt)) => otlp_answers::stored_message(&receipt, kind),
         (Transport::Grpc, Err(problem)) => otlp_answers::refused_message(problem),
     }
 }

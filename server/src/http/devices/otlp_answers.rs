@@ -7,7 +7,7 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
-use unjank_protocol::Receipt;
+use unjank_protocol::{Receipt, Signal};
 
 use super::grpc;
 use crate::http::api::problem::{Detail, Problem};
@@ -21,7 +21,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Answers a stored request over HTTP.
 pub(crate) fn stored(receipt: &Receipt<'_>, kind: Kind, form: Form) -> Response {
-    let rejected = rejected(receipt);
+    let rejected = rejected(receipt, kind);
     let body = match form {
         Form::Protobuf => export_response(rejected.as_ref()),
         Form::Json => json_response(rejected.as_ref(), kind).to_string().into(),
@@ -32,8 +32,8 @@ pub(crate) fn stored(receipt: &Receipt<'_>, kind: Kind, form: Form) -> Response 
 }
 
 /// Answers a stored request over gRPC.
-pub(super) fn stored_message(receipt: &Receipt<'_>) -> Response {
-    let mut response = grpc::answer(&export_response(rejected(receipt).as_ref()));
+pub(super) fn stored_message(receipt: &Receipt<'_>, kind: Kind) -> Response {
+    let mut response = grpc::answer(&export_response(rejected(receipt, kind).as_ref()));
     response.headers_mut().extend(config_etag(receipt));
     response
 }
@@ -84,13 +84,21 @@ struct Rejected {
     reason: String,
 }
 
-fn rejected(receipt: &Receipt<'_>) -> Option<Rejected> {
-    let invalid = receipt.rejected.len() as u64;
-    let unlisted: u64 = receipt.rejected_unlisted.iter().map(|one| one.events).sum();
-    let over: u64 = receipt.rate_limits.iter().map(|limit| limit.dropped).sum();
-    let events = invalid + unlisted + over;
-    let reason = match receipt.rejected.first() {
+fn rejected(receipt: &Receipt<'_>, kind: Kind) -> Option<Rejected> {
+    // Spans of MetricKit also become metrics, which are not events that the exporter has sent.
+    let is_sent = |signal: Signal| (signal == Signal::Metrics) == (kind == Kind::Metrics);
+    let listed = receipt.rejected.iter().filter(|one| is_sent(one.signal));
+    let unlisted = receipt.rejected_unlisted.iter();
+    let unlisted = unlisted.filter(|one| is_sent(one.signal));
+    let unlisted: u64 = unlisted.map(|one| one.events).sum();
+    let over = receipt.rate_limits.iter();
+    let over = over.filter(|limit| is_sent(limit.signal));
+    let over: u64 = over.map(|limit| limit.dropped).sum();
+    let first = listed.clone().next();
+    let events = listed.count() as u64 + unlisted + over;
+    let reason = match first {
         Some(first) => format!("{}: {}", first.code, first.detail),
+        None if over == 0 => "invalid_event: the reasons of these events are not listed".to_owned(),
         None => {
             "rate_limited: more events a second than the project allows for the signal".to_owned()
         }

@@ -17,7 +17,7 @@ use super::session::{attempt, logged_in};
 use crate::app::App;
 use crate::http::api::client_address::ClientAddress;
 use crate::http::api::cookies::with_cookies;
-use crate::http::api::object::{CREDENTIALS, Exact};
+use crate::http::api::object::{CREDENTIALS, Exact, Object};
 use crate::http::api::openapi::{
     JsonBody, LogIn, Missing, Refused, SessionCookies, WrongLogin, WrongPassword, role,
 };
@@ -99,7 +99,7 @@ pub(super) async fn change_password(
     Person { user, .. }: Person,
     ClientAddress(address): ClientAddress,
     headers: HeaderMap,
-    Exact(change, ..): Exact<PasswordChange, CREDENTIALS>,
+    Object(change, ..): Exact<PasswordChange, CREDENTIALS>,
 ) -> Result<Response, Problem> {
     let attempt = attempt(&app, address, &headers);
     let passwords = (change.password, change.new_password);

@@ -17,7 +17,7 @@ use crate::access::{Attempt, SESSION_TOKEN_LIFE};
 use crate::app::App;
 use crate::http::api::client_address::ClientAddress;
 use crate::http::api::cookies::{DEVICE, REFRESH, add_session, cookie, with_cookies};
-use crate::http::api::object::{CREDENTIALS, Exact};
+use crate::http::api::object::{CREDENTIALS, Exact, Object};
 use crate::http::api::openapi::{
     Ended, JsonBody, LogIn, Missing, Refused, SessionCookies, WrongInvitation, WrongLogin,
 };
@@ -41,7 +41,7 @@ pub(super) async fn log_in(
     State(app): State<Arc<App>>,
     ClientAddress(address): ClientAddress,
     headers: HeaderMap,
-    Exact(Passwords { email, password }, ..): Exact<Passwords, CREDENTIALS>,
+    Object(Passwords { email, password }, ..): Exact<Passwords, CREDENTIALS>,
 ) -> Result<Response, Problem> {
     let attempt = attempt(&app, address, &headers);
     let login = app
@@ -69,7 +69,7 @@ pub(super) async fn accept_invitation(
     State(app): State<Arc<App>>,
     ClientAddress(address): ClientAddress,
     headers: HeaderMap,
-    Exact(Acceptance { token, password }, ..): Exact<Acceptance, CREDENTIALS>,
+    Object(Acceptance { token, password }, ..): Exact<Acceptance, CREDENTIALS>,
 ) -> Result<Response, Problem> {
     let attempt = attempt(&app, address, &headers);
     let login = app

@@ -13,7 +13,7 @@ use super::session::{attempt, logged_in};
 use crate::access::logins::NewAdmin;
 use crate::app::App;
 use crate::http::api::client_address::ClientAddress;
-use crate::http::api::object::{CREDENTIALS, Exact};
+use crate::http::api::object::{CREDENTIALS, Exact, Object};
 use crate::http::api::openapi::{Invalid, JsonBody, LogIn, Refused, SessionCookies, WrongSetUp};
 use crate::http::api::problem::Problem;
 
@@ -45,7 +45,7 @@ pub(super) async fn set_up(
     State(app): State<Arc<App>>,
     ClientAddress(address): ClientAddress,
     headers: HeaderMap,
-    Exact(body, ..): Exact<SetUpBody, CREDENTIALS>,
+    Object(body, ..): Exact<SetUpBody, CREDENTIALS>,
 ) -> Result<Response, Problem> {
     let admin = NewAdmin {
         email: body.email,

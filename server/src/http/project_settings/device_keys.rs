@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::access::DeviceKeys;
 use crate::app::App;
-use crate::http::api::object::{Exact, KEY_SET};
+use crate::http::api::object::{Exact, KEY_SET, Object};
 use crate::http::api::openapi::{
     GrantsAccess, Invalid, JsonBody, Missing, Refused, Unfit, algorithm,
 };
@@ -85,7 +85,7 @@ pub(super) struct NewKey {
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    Exact(
+    Object(
         NewKey {
             algorithm,
             material,

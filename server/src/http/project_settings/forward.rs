@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::forward::{Forward, ForwardError, ForwardState, Kind, secret_context};
-use crate::http::api::object::Exact;
+use crate::http::api::object::{Exact, Object};
 use crate::http::api::openapi::{Invalid, JsonBody, Refused};
 use crate::http::api::problem::Problem;
 use crate::http::api::roles::Admin;
@@ -104,7 +104,7 @@ pub(crate) struct Change {
 pub(super) async fn save(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    Exact(change, ..): Exact<Change>,
+    Object(change, ..): Exact<Change>,
 ) -> Result<StatusCode, Problem> {
     let project = &member.project;
     let known = app.control.forward(project).await?;

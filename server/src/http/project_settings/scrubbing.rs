@@ -10,7 +10,7 @@ use unjank_foundation::clock::DAY;
 
 use crate::access::scrubbing::{self, SaveError, Tried};
 use crate::app::App;
-use crate::http::api::object::Exact;
+use crate::http::api::object::{Exact, Object};
 use crate::http::api::openapi::{Invalid, JsonBody, Overloaded, Refused, RunsQuery};
 use crate::http::api::problem::Problem;
 use crate::http::api::roles::{Admin, Viewer};
@@ -49,7 +49,7 @@ pub(super) async fn read(
 pub(super) async fn save(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    Exact(document, ..): Exact<ScrubbingDocument>,
+    Object(document, ..): Exact<ScrubbingDocument>,
 ) -> Result<StatusCode, Problem> {
     let now = app.clock.now();
     let by = (&member.actor, now);
@@ -69,7 +69,7 @@ pub(super) async fn save(
 pub(super) async fn dry_run(
     State(app): State<Arc<App>>,
     Admin(member): Admin,
-    Exact(document, ..): Exact<ScrubbingDocument>,
+    Object(document, ..): Exact<ScrubbingDocument>,
 ) -> Result<Json<Tried>, Problem> {
     let compiled = scrubbing::compile(document, &member.actor).await?;
     let since = app.clock.now() - DAY;

@@ -18,7 +18,7 @@ use crate::http::api::openapi::{Refused, RunsQuery};
 use crate::http::api::problem::Problem;
 use crate::http::api::roles::Viewer;
 use crate::http::api::turns::turn;
-use crate::query::{QueryError, raw_rows, recorded, tables};
+use crate::query::{QueryError, raw_rows, stored_run, tables};
 use crate::run_report;
 
 /// How long an export waits for its turn.
@@ -79,7 +79,7 @@ pub(super) async fn report(
     let rules = app.access.rules(&member.project);
     let rules = rules.unwrap_or_else(|| Arc::clone(&app.default_rules));
     let turn = turn(&app, &member.actor).await?;
-    let run = recorded(
+    let run = stored_run(
         &app.clickhouse,
         &member.project,
         &ask,

@@ -18,7 +18,8 @@ use tokio::sync::mpsc;
 use unjank_symbols::SymbolId;
 use zip::ZipArchive;
 
-use super::uploads::{MAX_REQUEST_BYTES, broken, dif, shown};
+use super::pace::Pace;
+use super::uploads::{MAX_REQUEST_BYTES, dif, shown};
 use crate::app::App;
 use crate::http::api::problem::Problem;
 use crate::http::api::roles::Uploader;
@@ -32,7 +33,7 @@ const MAX_ENTRIES: usize = 1_000;
 const ENTRY: &[u8] = b"PK\x01\x02";
 /// The maximum size of all files of an archive after decompression.
 const MAX_INFLATED_BYTES: u64 = 1 << 30;
-/// The time limit for the sender.
+/// The time limit for a request, however fast its sender is.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How often a request waits for the server to process its files, for some seconds each.
 const ROUNDS: usize = 20;
@@ -95,14 +96,20 @@ pub(crate) async fn add(
 
 /// Writes the field `file` to a file without a name, which the system deletes when it is closed.
 async fn receive(app: &App, mut parts: Multipart) -> Result<(String, std::fs::File), Problem> {
-    while let Some(mut part) = parts.next_field().await.map_err(|error| broken(&error))? {
+    let mut pace = Pace::default();
+    while let Some(mut part) = pace.wait_for(parts.next_field()).await? {
         if part.name() != Some("file") {
+            // Otherwise `next_field` would read it, and its bytes would not count as progress.
+            while let Some(bytes) = pace.wait_for(part.chunk()).await? {
+                pace.advance(bytes.len());
+            }
             continue;
         }
         let name = part.file_name().unwrap_or_default().to_owned();
         let file = app.symbols.work_file().map_err(StoreError::from)?;
         let mut file = tokio::fs::File::from_std(file);
-        while let Some(bytes) = part.chunk().await.map_err(|error| broken(&error))? {
+        while let Some(bytes) = pace.wait_for(part.chunk()).await? {
+            pace.advance(bytes.len());
             file.write_all(&bytes).await.map_err(StoreError::from)?;
         }
         file.flush().await.map_err(StoreError::from)?;

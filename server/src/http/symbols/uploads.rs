@@ -25,6 +25,7 @@ use unjank_foundation::shares::Share;
 use unjank_symbols::{Format, SymbolId};
 
 use super::archives::id_in;
+use super::pace::Pace;
 use crate::app::App;
 use crate::http::api::problem::{Detail, Problem};
 use crate::http::api::roles::Uploader;
@@ -45,7 +46,7 @@ pub(super) const MAX_ASSEMBLE_BYTES: usize = 2 << 20;
 /// The maximum number of files that one request may ask to assemble, and of all their chunks.
 const MAX_FILES: usize = 1_000;
 const MAX_CHUNKS_OF_FILES: usize = 16_384;
-/// The time limit for the sender of a request with chunks.
+/// The time limit for a request with chunks, however fast its sender is.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How long a request waits for its turn.
 const TURN: Duration = Duration::from_secs(30);
@@ -75,15 +76,15 @@ pub(super) async fn chunks(
     let owner = uploader.owner();
     let receive = async {
         app.symbols.check_room(&owner).await?;
-        let mut chunks = 0;
-        while let Some(part) = parts.next_field().await.map_err(|error| broken(&error))? {
+        let (mut chunks, mut pace) = (0, Pace::default());
+        while let Some(part) = pace.wait_for(parts.next_field()).await? {
             chunks += 1;
             if chunks > MAX_CHUNKS {
                 return Err(Problem::unfit_body(format!(
                     "a request has at most {MAX_CHUNKS} chunks: send the others in further requests"
                 )));
             }
-            let (checksum, chunk) = read_chunk(part).await?;
+            let (checksum, chunk) = read_chunk(part, &mut pace).await?;
             app.symbols.keep_chunk(&owner, &checksum, chunk).await?;
         }
         Ok(())
@@ -101,7 +102,7 @@ pub(crate) fn broken(error: &MultipartError) -> Problem {
 }
 
 /// Reads a part: a chunk in a field `file` or, compressed, `file_gzip`, whose file name is the SHA-1.
-async fn read_chunk(mut part: Field<'_>) -> Result<(String, Bytes), Problem> {
+async fn read_chunk(mut part: Field<'_>, pace: &mut Pace) -> Result<(String, Bytes), Problem> {
     let is_compressed = match part.name() {
         Some("file_gzip") => true,
         Some("file") => false,
@@ -116,7 +117,8 @@ async fn read_chunk(mut part: Field<'_>) -> Result<(String, Bytes), Problem> {
     })?;
     // Growing step by step would take three times the memory.
     let mut sent = Vec::with_capacity(CHUNK_BYTES + GZIP_MORE);
-    while let Some(bytes) = part.chunk().await.map_err(|error| broken(&error))? {
+    while let Some(bytes) = pace.wait_for(part.chunk()).await? {
+        pace.advance(bytes.len());
         if sent.len() + bytes.len() > CHUNK_BYTES + GZIP_MORE {
             return Err(Problem::unfit_body(format!(
                 "a chunk is larger than {CHUNK_BYTES} bytes: send smaller chunks"

@@ -19,7 +19,7 @@ use crate::http::api::openapi::{Conflict, Invalid, JsonBody, Missing, Refused, R
 use crate::http::api::problem::Problem;
 use crate::http::api::roles::{Editor, Member, Viewer};
 use crate::http::api::turns::turn;
-use crate::query::{GroupFilter, GroupStatus, QueryError, came_back};
+use crate::query::{GroupFilter, GroupStatus, QueryError, reopened_groups};
 
 /// The maximum number of groups in one request: as many as a table has.
 const MOST_GROUPS: usize = 1_000;
@@ -140,7 +140,7 @@ async fn back_of(
     let _turn = turn(app, &member.actor).await?;
     let now = app.clock.now();
     let versions = app.versions.latest(&member.project, now).await?;
-    Ok(came_back(&app.clickhouse, &member.project, closed, &versions, now).await?)
+    Ok(reopened_groups(&app.clickhouse, &member.project, closed, &versions, now).await?)
 }
 
 /// Returns the filter of the groups with a status. Groups that came back are open.

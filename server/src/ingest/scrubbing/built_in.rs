@@ -100,7 +100,7 @@ impl<'t> Hit<'t> {
     /// Where the search goes on if the match is only a name. Its value may have a secret in it: `compass: token=…`. So may the groups of
     /// digits after the first one.
     fn resume(&self) -> Option<usize> {
-        let mut values = ["credential", "bare", "value", "rest"].into_iter();
+        let mut values = ["credential", "bare", "value", "list", "rest"].into_iter();
         let value = values.find_map(|group| self.captures.name(group));
         value.map(|value| value.start())
     }
@@ -182,13 +182,17 @@ fn is_only_name(hit: &Hit<'_>, group: &str, kept: &str, secret: &str) -> bool {
             types::is_word(scheme, secret)
         }
         "value" if kept.ends_with(':') && types::is_label(hit.before(), secret) => true,
-        "value" if types::is_other_pass(kept) => true,
+        "value" | "list" if types::is_other_pass(kept) => true,
         "value" if kept == "token: " && hit.before().ends_with("nexpected ") => {
             types::is_kind(secret)
         }
         "bare" | "value" => {
             let separator = kept.trim_end().chars().next_back().unwrap_or_default();
             types::is_type(hit.before(), separator, secret)
+        }
+        "list" => {
+            let separator = kept.trim_end().chars().next_back().unwrap_or_default();
+            types::is_array(hit.before(), separator, secret)
         }
         _ => false,
     }
@@ -462,6 +466,9 @@ mod tests {
             "https://a:b@c.example/x?y=z",
             "bob@example.com",
             "password: hunter22",
+            "password=[hunter22, hunter23]",
+            "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ==\n-----END PRIVATE KEY-----",
+            "SharedAccessSignature=sv=2020-08-04&sig=abcd%3D;AccountKey=abcdefghij0123456789abcd==",
             r#"{"password":"hunter22","api_key":12345678}"#,
             "Cookie: a=bcdef; session=1234",
             "Bearer abcdefgh12345678",

@@ -21,7 +21,7 @@ use crate::records::native::Frame;
 use crate::records::record::Outcome;
 use crate::store::clickhouse::{ClickHouse, Failure};
 use crate::store::durable_file::DurableFiles;
-use crate::store::number::Number;
+use crate::store::range_number::Number;
 use crate::store::upkeep::erase::ErasureScope;
 
 /// The header of an item.

@@ -13,8 +13,8 @@ use super::destination::{Destination, Insert};
 use super::ledger::Fold;
 use crate::records::native::{Block, Frame};
 use crate::store::clickhouse::Failure;
-use crate::store::number::Number;
 use crate::store::old_fault::{OldFault, is_back};
+use crate::store::range_number::Number;
 use crate::store::raw_tables::{Day, Month, RawTable};
 use crate::store::roll_ups::fold::{Reach, RollUp, Step};
 

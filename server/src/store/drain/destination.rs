@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 
+use unjank_database::ClaimStore;
 use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use crate::records::native::Block;
 use crate::store::clickhouse::Failure;
-use crate::store::number::Number;
+use crate::store::range_number::Number;
 use crate::store::raw_tables::{Day, Month, RawTable};
 use crate::store::roll_ups::fold::{RollUp, Step};
 
@@ -44,6 +45,9 @@ pub(crate) struct Insert<'b> {
 }
 
 pub(crate) trait Destination: Clone + Send + Sync + 'static {
+    /// Where servers that share this destination claim batches.
+    type Claims: ClaimStore;
+
     /// Returns which of `ids` the table `batches` has for the project.
     fn stored_batches(
         &self,

@@ -15,8 +15,8 @@ use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use crate::store::durable_file::DurableFiles;
-use crate::store::number::{Number, RANGES};
 use crate::store::old_fault::{OldFault, is_back};
+use crate::store::range_number::{Number, RANGES};
 
 /// The first version with numbers.
 const VERSION: u8 = 1;

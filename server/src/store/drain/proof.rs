@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use clickhouse::Row;
 use serde::Deserialize;
+use unjank_database::Claims;
 use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
@@ -12,8 +13,8 @@ use super::destination::{Destination, Insert, StoredBatch, StoredBatches};
 use crate::store::clickhouse::{
     ClickHouse, END_TIMEOUT, EXACTLY_ONCE, Failure, ONE_BLOCK, SEND_TIMEOUT,
 };
-use crate::store::number::Number;
 use crate::store::query_ids::{attempts_at, attempts_of, query_id};
+use crate::store::range_number::Number;
 use crate::store::raw_tables::{Day, Month, RawTable};
 use crate::store::roll_ups::fold::{RollUp, Step};
 use crate::store::roll_ups::marks::{MarkColumns, unknown_log};
@@ -25,6 +26,8 @@ const IGNORE_VIEWS_OF_OTHERS: (&str, &str) = ("materialized_views_ignore_errors"
 const ASKED_AT_ONCE: usize = 2_000;
 
 impl Destination for ClickHouse {
+    type Claims = Claims;
+
     async fn stored_batches(&self, project: &str, ids: &[Uuid]) -> Result<StoredBatches, Failure> {
         let mut stored = StoredBatches::default();
         for some in ids.chunks(ASKED_AT_ONCE) {

@@ -14,8 +14,8 @@ use crate::records::columns::{FrameBuilder, Kind};
 use crate::records::native::{Block, Frame};
 use crate::records::record::{Count, Outcome, Record};
 use crate::store::clickhouse::Failure;
-use crate::store::number::Number;
 use crate::store::old_fault::{OldFault, is_back};
+use crate::store::range_number::Number;
 use crate::store::raw_tables::Month;
 
 /// Counts of outcomes of a range, in a fixed order.

@@ -17,7 +17,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
-use unjank_database::Claims;
 use unjank_foundation::clock::Clock;
 
 use self::cut::{join_fold, parse, same_layouts};
@@ -30,8 +29,8 @@ use crate::metrics::WriterMetrics;
 use crate::records::record::Record;
 use crate::store::clickhouse::{ClickHouse, Failure};
 use crate::store::log::{IngestLog, LogRecords};
-use crate::store::number::Number;
 use crate::store::old_fault::{OldFault, is_back};
+use crate::store::range_number::Number;
 use crate::store::roll_ups::fold;
 
 #[derive(Clone, Debug)]
@@ -48,12 +47,12 @@ pub(crate) struct WriterSettings {
     pub(crate) clock: Clock,
 }
 
-pub(crate) struct Writer<D = ClickHouse> {
+pub(crate) struct Writer<D: Destination = ClickHouse> {
     pub(crate) log: IngestLog,
     pub(crate) destination: D,
     pub(crate) dead_letters: DeadLetters,
     /// `None` if no other server can store the same batches.
-    pub(crate) claims: Option<Claims>,
+    pub(crate) claims: Option<D::Claims>,
     pub(super) claimed_at: Instant,
     settings: WriterSettings,
     pub(crate) metrics: WriterMetrics,
@@ -187,7 +186,7 @@ impl<D: Destination> Writer<D> {
     }
 
     /// Shares the control database with other servers.
-    pub(crate) fn sharing(self, claims: Option<Claims>) -> Self {
+    pub(crate) fn sharing(self, claims: Option<D::Claims>) -> Self {
         Self { claims, ..self }
     }
 
@@ -363,7 +362,6 @@ impl<D: Destination> Writer<D> {
         next.range = None;
         self.commit(next).await?;
         self.in_doubt = false;
-        self.delivered.clear();
         self.log.drained(range.last, &records).await;
         self.totals.records += records.iter().count() as u64;
         self.totals.batches += self.range_batches;
@@ -396,6 +394,7 @@ impl<D: Destination> Writer<D> {
             )));
         }
         self.flush_at = later(self.settings.flush_interval);
+        self.delivered.clear();
         let durable = *self.log.durable().borrow();
         let first = self.ledger.done + 1;
         let mut records = self

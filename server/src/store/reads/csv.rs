@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::define::Dimension;
 use super::statement::{Reading, Rest};
+use crate::spreadsheet::FORMULA;
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// Longer than for queries on screens, because a file may be large.
@@ -67,9 +68,8 @@ fn cell(column: &Column) -> String {
     }
 }
 
-/// Returns the expression for a text. Text that a spreadsheet would run as a formula gets a leading apostrophe. Spreadsheets skip blanks and
-/// invisible characters before a sign.
+/// Returns the expression for a text. A formula gets a leading apostrophe, so that a spreadsheet shows it as text.
 fn text_cell(text: &str, name: &str) -> String {
-    let formula = r"^([\\p{Z}\\p{C}]*[=+@＝＋－＠\\-]|[\\t\\r\\n])";
+    let formula = FORMULA.replace('\\', r"\\");
     format!(r"replaceRegexpOne({text}, '{formula}', '\'\\1') AS `{name}`")
 }

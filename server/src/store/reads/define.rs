@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::aggregate::{Aggregate, Measure};
 use super::attributes::AttributeName;
-use super::during::During;
 use super::functions::OfFunction;
+use super::janks_during_spans::During;
 
 /// Something that can be queried: a signal, or a part of one.
 #[derive(Debug)]

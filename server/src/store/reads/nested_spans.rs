@@ -22,7 +22,7 @@ const AROUND: Duration = Duration::from_secs(3_600);
 /// The position of a session in a random order, which is the same for every query.
 const PLACE: &str = "cityHash64(s.session_id)";
 
-/// What nesting needs of a span.
+/// The fields of a span that nesting needs.
 #[derive(Clone, Debug, Row, Deserialize)]
 pub struct NestedSpan {
     #[serde(with = "clickhouse::serde::uuid")]

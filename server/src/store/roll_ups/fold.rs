@@ -17,8 +17,8 @@ use super::definitions::DEFINITIONS;
 use super::holds::unless_held;
 use super::marks::MarkColumns;
 use crate::store::clickhouse::{ClickHouse, EXACTLY_ONCE, Failure, ONE_BLOCK};
-use crate::store::number::Number;
 use crate::store::query_ids::query_id;
+use crate::store::range_number::Number;
 use crate::store::raw_tables::Month;
 
 /// A fold with fewer rows is rolled up as soon as its range is stored: waiting would gain little.
@@ -68,9 +68,9 @@ pub(crate) struct Target {
 pub(crate) enum Reach {
     /// The roll-up and, through its view, the next one.
     Both,
-    /// Only the roll-up. The next one already has the rows.
+    /// Only the roll-up, because the next one already has the rows.
     First,
-    /// Only the next one.
+    /// Only the next roll-up, because the first one already has the rows.
     Second,
 }
 

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::RollUpTable;
 use crate::store::clickhouse::{ClickHouse, Failure};
-use crate::store::number::Number;
+use crate::store::range_number::Number;
 use crate::store::raw_tables::Month;
 
 /// A mark and its log.
@@ -93,8 +93,8 @@ impl MarkColumns {
 }
 
 impl ClickHouse {
-    /// Reads the marks of all logs in a month (`None`: in all months). A log of `outcomes` with marks of single ranges only has the
-    /// number 0.
+    /// Reads the marks of all logs in a month (`None`: in all months). In `outcomes`, a log that has marks of single ranges only gets
+    /// the number 0.
     pub(crate) async fn all_marks(
         &self,
         table: &str,

@@ -10,7 +10,6 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::batch::{Batch, Event};
-use super::connection::Connection;
 use super::world::{Answer, Running, World};
 use super::{retry_dead_letters, verdict};
 use crate::metrics::Metrics;
@@ -20,7 +19,7 @@ use crate::store::drain::dead_letter::{DeadLetter, DeadLetterError};
 const POISON: u64 = 11;
 
 /// Runs a history on a thread with paused time.
-fn alone<T>(history: impl Future<Output = T>) -> T {
+pub(super) fn alone<T>(history: impl Future<Output = T>) -> T {
     let runtime = Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -31,7 +30,7 @@ fn alone<T>(history: impl Future<Output = T>) -> T {
     result
 }
 
-async fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(super) async fn until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(600);
     while !is_so() {
         assert!(Instant::now() < deadline, "not in time: {what}");
@@ -47,7 +46,7 @@ fn letters(world: &World, running: &Running) -> Vec<DeadLetter> {
 }
 
 /// Sends a batch of these events until the server acknowledges it.
-async fn send(world: &Arc<World>, batch: u128, events: &[(u64, &'static str)]) {
+pub(super) async fn send(world: &Arc<World>, batch: u128, events: &[(u64, &'static str)]) {
     world.truth().events.extend(events.iter().copied());
     let at = world.now();
     let events = events
@@ -105,7 +104,7 @@ async fn retried_meanwhile(seed: u64, retried: usize, is_killed: bool) -> Vec<St
     sleep(Duration::from_secs(200)).await;
     let rest = retry_dead_letters(Arc::clone(&world), running.files.clone(), usize::MAX);
     wrong.extend(rest.await);
-    wrong.extend(verdict::judge(&world, &running));
+    wrong.extend(verdict::judge(&world, &[&running]));
     world.stop(running).await;
     wrong
 }
@@ -133,10 +132,7 @@ fn a_dead_letter_is_dropped_only_after_its_range_is_finished() {
     alone(async {
         let world = World::new(1, false, Arc::new(Metrics::new()));
         let running = with_unfinished_range(&world).await;
-        let connection = Connection {
-            store: world.store.clone(),
-            disk: world.disk.clone(),
-        };
+        let connection = world.connection();
         let folder = world.dead_letters(&running.files).unwrap();
         let ledger = Path::new("/data/drain.json");
         let id = letters(&world, &running)[0].id.clone();
@@ -193,10 +189,7 @@ fn after_a_restore_a_dead_letter_is_dropped_only_after_the_whole_log_is_drained(
             text.is_ok_and(|text| String::from_utf8_lossy(&text).contains("\"range\":{"))
         };
         until("the record of the first range is sent again", is_cut).await;
-        let connection = Connection {
-            store: world.store.clone(),
-            disk: world.disk.clone(),
-        };
+        let connection = world.connection();
         let folder = world.dead_letters(&running.files).unwrap();
         let id = letters(&world, &running)[0].id.clone();
         // The range that is being sent is another one, and stays unfinished, because its traffic is missing too.

@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
+use std::sync::Arc;
 
 use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
+use super::control::SimulatedClaims;
 use super::disk::SimulatedDisk;
+use super::host::Host;
 use super::rows::{self, Row};
 use super::store::{AtWork, FoldWork, Store};
 use crate::store::clickhouse::Failure;
 use crate::store::drain::destination::{Destination, Insert, StoredBatch, StoredBatches};
 use crate::store::drain::tally::month_of;
-use crate::store::number::Number;
+use crate::store::range_number::Number;
 use crate::store::raw_tables::{Day, Month, RawTable};
 use crate::store::roll_ups::fold::{Reach, RollUp, Step};
 
@@ -21,6 +24,7 @@ use crate::store::roll_ups::fold::{Reach, RollUp, Step};
 pub(super) struct Connection {
     pub(super) store: Store,
     pub(super) disk: SimulatedDisk,
+    pub(super) host: Arc<Host>,
 }
 
 /// Returns the log, the month and the number if the row is a mark of `outcomes` or of a roll-up.
@@ -48,7 +52,7 @@ impl Connection {
         &self,
         work: impl FnOnce(Store, u64) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let (store, starts) = self.open().await;
+        let (store, starts) = self.open().await?;
         let asked = store.clone();
         let answer = store
             .work(async move {
@@ -60,23 +64,34 @@ impl Connection {
         self.alive(answer).await
     }
 
-    async fn open(&self) -> (Store, u64) {
+    async fn open(&self) -> Result<(Store, u64), Failure> {
         if self.disk.has_ended() {
             return pending().await;
         }
+        self.reach()?;
         let starts = self.store.tables().starts;
-        (self.store.clone(), starts)
+        Ok((self.store.clone(), starts))
     }
 
-    async fn alive<T>(&self, answer: T) -> T {
+    async fn alive<T>(&self, answer: Result<T, Failure>) -> Result<T, Failure> {
         if self.disk.has_ended() {
             return pending().await;
         }
+        self.reach()?;
         answer
+    }
+
+    fn reach(&self) -> Result<(), Failure> {
+        if self.host.store_is_away() {
+            return Err(Failure::Later("ClickHouse cannot be reached".to_owned()));
+        }
+        Ok(())
     }
 }
 
 impl Destination for Connection {
+    type Claims = SimulatedClaims;
+
     async fn stored_batches(&self, project: &str, ids: &[Uuid]) -> Result<StoredBatches, Failure> {
         let (project, ids) = (project.to_owned(), ids.to_vec());
         self.ask(move |store, _| {
@@ -100,7 +115,7 @@ impl Destination for Connection {
     }
 
     async fn insert(&self, insert: Insert<'_>) -> Result<(), Failure> {
-        let (store, starts) = self.open().await;
+        let (store, starts) = self.open().await?;
         let Insert {
             table,
             block,
@@ -117,6 +132,7 @@ impl Destination for Connection {
         let answer = store
             .work(async move {
                 let store = at_work.store.clone();
+                store.wait_if_late().await;
                 let done = store.insert(starts, table, token, rows).await;
                 drop(at_work);
                 done
@@ -238,7 +254,7 @@ impl Destination for Connection {
     }
 
     async fn roll_up(&self, step: &Step<'_>) -> Result<(), Failure> {
-        let (store, starts) = self.open().await;
+        let (store, starts) = self.open().await?;
         let (first, next) = (&step.roll_up.target, &step.roll_up.next);
         let mut targets = Vec::new();
         if step.reach != Reach::Second {
@@ -258,7 +274,9 @@ impl Destination for Connection {
         let at_work = AtWork::begin(store.clone(), step.fold);
         let answer = store
             .work(async move {
-                let done = at_work.store.clone().roll_up(starts, work).await;
+                let store = at_work.store.clone();
+                store.wait_if_late().await;
+                let done = store.roll_up(starts, work).await;
                 drop(at_work);
                 done
             })

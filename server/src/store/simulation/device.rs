@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use tokio::join;
 use tokio::time::sleep;
 use uuid::Uuid;
 
@@ -11,17 +12,33 @@ use super::rows::MICROS_A_DAY;
 use super::store::EVENTS;
 use super::world::{Answer, World};
 
-/// Creates and delivers `batches` batches.
-pub(super) async fn run(world: Arc<World>, batches: u64) {
+/// Creates and delivers `batches` batches, with pauses of up to `longest` milliseconds. A load balancer picks the server of each attempt.
+pub(super) async fn run(servers: Vec<Arc<World>>, batches: u64, longest: u64) {
+    let world = &servers[0];
     let mut queue = VecDeque::new();
     for _ in 0..batches {
-        queue.push_back(batch(&world));
-        sleep(world.chance.millis(0, 4_000)).await;
+        queue.push_back(batch(world));
+        sleep(world.chance.millis(0, longest)).await;
         if world.chance.happens(700) {
-            deliver(&world, &mut queue).await;
+            deliver(&servers, &mut queue).await;
         }
     }
-    deliver(&world, &mut queue).await;
+    deliver(&servers, &mut queue).await;
+}
+
+/// Sends a batch to a server. If there are two, some batches arrive at both.
+async fn send(servers: &[Arc<World>], batch: &Batch) -> Answer {
+    let [one, other] = servers else {
+        return servers[0].send(batch).await;
+    };
+    match one.chance.below(5) {
+        0 | 1 => one.send(batch).await,
+        2 | 3 => other.send(batch).await,
+        _ => match join!(one.send(batch), other.send(batch)) {
+            (Answer::Acknowledged, _) => Answer::Acknowledged,
+            (_, answer) => answer,
+        },
+    }
 }
 
 fn batch(world: &World) -> Batch {
@@ -47,9 +64,10 @@ fn batch(world: &World) -> Batch {
 }
 
 /// Delivers all queued batches, oldest first, and retries until each is acknowledged.
-async fn deliver(world: &Arc<World>, queue: &mut VecDeque<Batch>) {
+async fn deliver(servers: &[Arc<World>], queue: &mut VecDeque<Batch>) {
+    let world = &servers[0];
     while let Some(batch) = queue.front() {
-        match world.send(batch).await {
+        match send(servers, batch).await {
             Answer::Acknowledged => {
                 queue.pop_front();
             }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::backups;
 use super::disk::Image;
 use super::world::{Running, World};
+use super::{backups, drain, sharing};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
@@ -32,6 +32,17 @@ pub(super) enum Fault {
     Stop,
     /// An operator retries a dead letter.
     Retry,
+    /// The process stops and continues later.
+    Paused,
+    ControlAway,
+    ControlFails,
+    /// One server cannot reach ClickHouse.
+    StoreAway,
+    LateInserts,
+    /// A server is lost, a copy of its log is drained, and the server comes back.
+    Drained,
+    /// A copy of a log is drained whose server runs without the control database.
+    CutOff,
 }
 
 impl Fault {
@@ -55,6 +66,29 @@ impl Fault {
         Self::Restored,
     ];
 
+    /// The faults of servers that share a control database.
+    pub(super) const SHARED: [Self; 19] = [
+        Self::Kill,
+        Self::PowerCut,
+        Self::DiskFails,
+        Self::DiskFull,
+        Self::StoreRestarts,
+        Self::StoreFails,
+        Self::StoreSlow,
+        Self::TableAway,
+        Self::LostLedger,
+        Self::OlderLedger,
+        Self::TooLarge,
+        Self::Stop,
+        Self::Paused,
+        Self::ControlAway,
+        Self::ControlFails,
+        Self::StoreAway,
+        Self::LateInserts,
+        Self::Drained,
+        Self::CutOff,
+    ];
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Kill => "process killed",
@@ -74,16 +108,28 @@ impl Fault {
             Self::TooLarge => "batches too large",
             Self::Stop => "server stopped",
             Self::Retry => "dead letter retried",
+            Self::Paused => "process paused",
+            Self::ControlAway => "control database unreachable",
+            Self::ControlFails => "control database fails at random",
+            Self::StoreAway => "ClickHouse unreachable",
+            Self::LateInserts => "INSERTs end late",
+            Self::Drained => "lost log drained",
+            Self::CutOff => "log of a running server drained",
         }
     }
 }
 
-/// How long faults strike, in seconds. The longest period exceeds the time for which ClickHouse remembers tokens.
-const TIMES: [u64; 4] = [20, 40, 40, 120];
+/// How often and how long faults strike.
+#[derive(Clone, Copy)]
+pub(super) struct Pace {
+    pub(super) seconds: u64,
+    /// Longest pause between two faults, in milliseconds.
+    pub(super) longest: u64,
+}
 
 /// Keeps a server running while faults strike. Returns the server that runs at the end.
-pub(super) async fn run_with_faults(world: &Arc<World>, faults: &[Fault]) -> Running {
-    let until = Instant::now() + Duration::from_secs(world.chance.pick(&TIMES));
+pub(super) async fn run_with_faults(world: &Arc<World>, faults: &[Fault], pace: Pace) -> Running {
+    let until = Instant::now() + Duration::from_secs(pace.seconds);
     let mut running = start(world).await;
     let mut image = world.disk.image();
     let backups = faults
@@ -94,7 +140,7 @@ pub(super) async fn run_with_faults(world: &Arc<World>, faults: &[Fault]) -> Run
             world.history.say(|| "a backup is made".to_owned());
             image = world.disk.image();
         }
-        let wait = world.chance.millis(100, 6_000);
+        let wait = world.chance.millis(100, pace.longest);
         tokio::select! {
             biased;
             () = world.disk.ended() => {
@@ -107,7 +153,9 @@ pub(super) async fn run_with_faults(world: &Arc<World>, faults: &[Fault]) -> Run
         let Some(fault) = (!faults.is_empty()).then(|| world.chance.pick(faults)) else {
             continue;
         };
-        world.history.say(|| format!("fault: {}", fault.name()));
+        world
+            .history
+            .say(|| format!("fault of {}: {}", world.name, fault.name()));
         *world.truth().faults.entry(fault.name()).or_default() += 1;
         if fault == Fault::Stop {
             world.stop(running).await;
@@ -121,6 +169,9 @@ pub(super) async fn run_with_faults(world: &Arc<World>, faults: &[Fault]) -> Run
             }
             world.bury(running).await;
             while_down(world, down, &image);
+            if down == Fault::Drained {
+                drain::while_lost(world).await;
+            }
             sleep(world.chance.millis(10, 3_000)).await;
             running = start(world).await;
         }
@@ -153,17 +204,20 @@ async fn start(world: &Arc<World>) -> Running {
     }
 }
 
+/// Ends a fault after a while: at most one of these times, in milliseconds.
+pub(super) fn end_later(world: &Arc<World>, longest: &[u64], end: fn(&World)) {
+    let longest = world.chance.pick(longest);
+    let (world, wait) = (Arc::clone(world), world.chance.millis(500, longest));
+    tokio::spawn(async move {
+        sleep(wait).await;
+        end(&world);
+    });
+}
+
 /// Applies a fault. Returns the fault if it needs the server to be down.
 fn strike(world: &Arc<World>, running: &Running, fault: Fault) -> Option<Fault> {
     let chance = &world.chance;
-    let for_a_while = |end: fn(&World)| {
-        let most = chance.pick(&[2_000, 15_000, 100_000]);
-        let (world, wait) = (Arc::clone(world), chance.millis(500, most));
-        tokio::spawn(async move {
-            sleep(wait).await;
-            end(&world);
-        });
-    };
+    let for_a_while = |end: fn(&World)| end_later(world, &[2_000, 15_000, 100_000], end);
     match fault {
         Fault::Kill
         | Fault::PowerCut
@@ -171,7 +225,8 @@ fn strike(world: &Arc<World>, running: &Running, fault: Fault) -> Option<Fault> 
         | Fault::LostLedger
         | Fault::OlderLedger
         | Fault::OlderFolder
-        | Fault::Restored => {
+        | Fault::Restored
+        | Fault::Drained => {
             world.disk.end_after(chance.below(40));
             return Some(fault);
         }
@@ -215,6 +270,12 @@ fn strike(world: &Arc<World>, running: &Running, fault: Fault) -> Option<Fault> 
             tokio::spawn(retry);
         }
         Fault::Stop => {}
+        Fault::Paused
+        | Fault::ControlAway
+        | Fault::ControlFails
+        | Fault::StoreAway
+        | Fault::LateInserts
+        | Fault::CutOff => sharing::strike(world, fault),
         Fault::TooLarge => {
             world.allow_events(chance.below(4) as usize + 1);
             for_a_while(|world| world.allow_events(usize::MAX));
@@ -267,4 +328,5 @@ fn heal(world: &World) {
     (tables.table_away, tables.poison) = (None, None);
     drop(tables);
     world.allow_events(usize::MAX);
+    sharing::heal(world);
 }

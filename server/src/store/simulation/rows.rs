@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::records::native::{Block, Cursor};
-use crate::store::number::Number;
+use crate::store::range_number::Number;
 use crate::store::raw_tables::{Day, RawTable};
 
 pub(super) const MICROS_A_DAY: i64 = 86_400_000_000;

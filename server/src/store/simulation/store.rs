@@ -14,13 +14,15 @@ use super::chance::{Chance, History};
 use super::rows::{self, Row, Value};
 use crate::store::clickhouse::Failure;
 use crate::store::drain::tally::month_of;
-use crate::store::number::Number;
+use crate::store::range_number::Number;
 use crate::store::raw_tables::{Month, RawTable};
 
 /// The tables of events.
 pub(super) const EVENTS: [&str; 2] = ["spans", "traffic"];
-/// How long a token is remembered. No query runs longer.
+/// How long a token is remembered. Only queries that are late run longer.
 const MEMORY: Duration = Duration::from_secs(60);
+/// How late an INSERT may be, in milliseconds. Only in worlds with several servers.
+const LATEST: u64 = 200_000;
 /// How long the writer waits for a response.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -42,6 +44,8 @@ pub(super) struct Tables {
     /// How many of a thousand queries fail, before or after they have taken effect.
     pub(super) failing: u64,
     slow: bool,
+    /// Whether some INSERTs end long after their callers have given up.
+    late: bool,
     /// Events whose id is divisible by this number are rejected.
     pub(super) poison: Option<u64>,
     /// A table that rejects all writes.
@@ -75,6 +79,21 @@ impl Store {
 
     pub(super) fn slow_down(&self, slow: bool) {
         self.tables().slow = slow;
+    }
+
+    pub(super) fn be_late(&self, late: bool) {
+        self.tables().late = late;
+    }
+
+    /// Delays some INSERTs, up to the time after which other servers count their server as gone and beyond.
+    pub(super) async fn wait_if_late(&self) {
+        let late = self.tables().late;
+        if late && self.chance.happens(200) {
+            let wait = self.chance.millis(PATIENCE.as_millis() as u64, LATEST);
+            self.history
+                .say(|| format!("an INSERT takes {wait:?} before it begins"));
+            sleep(wait).await;
+        }
     }
 
     /// Kills ClickHouse, which restarts after `away`.

@@ -8,7 +8,7 @@ use super::store::EVENTS;
 use super::world::{Running, World};
 
 /// Returns one line for each violation.
-pub(super) fn judge(world: &World, running: &Running) -> Vec<String> {
+pub(super) fn judge(world: &World, servers: &[&Running]) -> Vec<String> {
     let mut wrong = Vec::new();
     events(world, &mut wrong);
     for (raw, roll_ups) in [
@@ -43,6 +43,14 @@ pub(super) fn judge(world: &World, running: &Running) -> Vec<String> {
     for (id, count) in batches.iter().filter(|(_, count)| **count > 1) {
         wrong.push(format!("batch {id:x} is stored {count} times"));
     }
+    for running in servers {
+        drained(running, &mut wrong);
+    }
+    wrong
+}
+
+/// Nothing is left to do for a server.
+fn drained(running: &Running, wrong: &mut Vec<String>) {
     let ledger = running.files.read(Path::new("/data/drain.json"));
     if !ledger.is_ok_and(|text| String::from_utf8_lossy(&text).contains("\"folds\":[]")) {
         wrong.push("folds wait, or there is no ledger".to_owned());
@@ -53,7 +61,6 @@ pub(super) fn judge(world: &World, running: &Running) -> Vec<String> {
             "everything is drained, but {records} records with {bytes} bytes still count as pending"
         ));
     }
-    wrong
 }
 
 /// Every acknowledged event is stored once, and no event is stored twice.

@@ -15,7 +15,9 @@ use super::backups::BackupSet;
 use super::batch::Batch;
 use super::chance::{Chance, History};
 use super::connection::Connection;
+use super::control::{Control, SimulatedClaims};
 use super::disk::SimulatedDisk;
+use super::host::Host;
 use super::rows::{Row, number_of};
 use super::store::Store;
 use crate::metrics::Metrics;
@@ -23,22 +25,31 @@ use crate::recent::{Arrival, RecentBatches, Unstored};
 use crate::store::drain::dead_letter::DeadLetters;
 use crate::store::drain::writer::{Writer, WriterSettings};
 use crate::store::durable_file::DurableFiles;
-use crate::store::log::{IngestLog, LogSettings};
-use crate::store::number::Number;
+use crate::store::log::{Disk, IngestLog, LogSettings};
+use crate::store::range_number::Number;
 
 /// Noon of 2026-11-24, a Tuesday.
 const BEGAN_AT: i64 = 1_795_521_600_000_000;
 
 pub(super) struct World {
     pub(super) seed: u64,
+    /// The name of the server.
+    pub(super) name: &'static str,
     pub(super) chance: Chance,
     pub(super) history: History,
     pub(super) disk: SimulatedDisk,
     pub(super) store: Store,
+    pub(super) host: Arc<Host>,
+    /// The control database that servers share.
+    pub(super) control: Option<Control>,
     metrics: Arc<Metrics>,
     began: Instant,
+    /// How far the clock of the server is ahead, in microseconds.
+    ahead: i64,
     server: Mutex<Option<Server>>,
-    pub(super) truth: Mutex<Truth>,
+    truth: Arc<Mutex<Truth>>,
+    /// Commands that drain copies of the log.
+    drains: Mutex<Vec<JoinHandle<()>>>,
     /// A batch with more events is too large.
     most_events: Mutex<usize>,
     /// Whether a backup holds the log.
@@ -87,6 +98,15 @@ struct Server {
     is_newer: bool,
 }
 
+/// An open log and its writer.
+pub(super) struct Opened {
+    pub(super) log: IngestLog,
+    pub(super) writer: Writer<Connection>,
+    disk: Disk,
+    files: DurableFiles,
+    seen: Arc<RecentBatches>,
+}
+
 /// A running server.
 pub(super) struct Running {
     pub(super) log: IngestLog,
@@ -109,18 +129,76 @@ impl World {
         let (chance, history) = (Chance::of_seed(seed), History::new(keeps_history));
         Arc::new(Self {
             seed,
+            name: "the server",
             disk: SimulatedDisk::new(chance.clone(), history.clone()),
             store: Store::new(chance.clone(), history.clone()),
             chance,
             history,
+            host: Arc::default(),
+            control: None,
             metrics,
             began: Instant::now(),
+            ahead: 0,
             server: Mutex::default(),
-            truth: Mutex::default(),
+            truth: Arc::default(),
+            drains: Mutex::default(),
             most_events: Mutex::new(usize::MAX),
             holds: AtomicBool::new(false),
             backup: Mutex::default(),
         })
+    }
+
+    /// Another server with the same ClickHouse and the same devices, and with a disk and a clock of its own.
+    pub(super) fn beside(
+        &self,
+        name: &'static str,
+        control: Option<Control>,
+        ahead: i64,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            seed: self.seed,
+            name,
+            chance: self.chance.clone(),
+            history: self.history.clone(),
+            disk: SimulatedDisk::new(self.chance.clone(), self.history.clone()),
+            store: self.store.clone(),
+            host: Arc::default(),
+            control,
+            metrics: Arc::clone(&self.metrics),
+            began: self.began,
+            ahead,
+            server: Mutex::default(),
+            truth: Arc::clone(&self.truth),
+            drains: Mutex::default(),
+            most_events: Mutex::new(usize::MAX),
+            holds: AtomicBool::new(false),
+            backup: Mutex::default(),
+        })
+    }
+
+    pub(super) fn connection(&self) -> Connection {
+        Connection {
+            store: self.store.clone(),
+            disk: self.disk.clone(),
+            host: Arc::clone(&self.host),
+        }
+    }
+
+    /// The claims of a server that shares its control database.
+    pub(super) fn claims(&self) -> Option<SimulatedClaims> {
+        Some(SimulatedClaims {
+            control: self.control.clone()?,
+            host: Arc::clone(&self.host),
+            disk: self.disk.clone(),
+            chance: self.chance.clone(),
+            history: self.history.clone(),
+            name: self.name,
+            lease: None,
+        })
+    }
+
+    pub(super) fn drains(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.drains.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn truth(&self) -> MutexGuard<'_, Truth> {
@@ -129,7 +207,7 @@ impl World {
 
     /// Microseconds since the epoch.
     pub(super) fn now(&self) -> i64 {
-        time_since(self.began)
+        time_since(self.began) + self.ahead
     }
 
     fn server(&self) -> MutexGuard<'_, Option<Server>> {
@@ -150,7 +228,7 @@ impl World {
             return Answer::Nothing;
         }
         let patience = self.chance.millis(50, 3_000);
-        let answer = timeout(patience, self.take(batch)).await;
+        let answer = timeout(patience, self.host.run(self.take(batch))).await;
         let answer = answer.unwrap_or(Answer::Nothing);
         if self.chance.happens(50) {
             return Answer::Nothing;
@@ -210,8 +288,8 @@ impl World {
         answer
     }
 
-    /// Starts the server from the files on the disk.
-    pub(super) fn start(self: &Arc<Self>) -> anyhow::Result<Running> {
+    /// Opens the log and its writer for a new process.
+    pub(super) fn open(&self) -> anyhow::Result<Opened> {
         let files = DurableFiles(self.disk.begin_life());
         let settings = LogSettings {
             dir: PathBuf::from("/data/log"),
@@ -219,8 +297,7 @@ impl World {
             max_record_bytes: 8 << 10,
             min_free_bytes: 0,
         };
-        let (log, mut disk) =
-            IngestLog::assemble(files.clone(), settings, self.metrics.log.clone())?;
+        let (log, disk) = IngestLog::assemble(files.clone(), settings, self.metrics.log.clone())?;
         log.hold(self.holds.load(Ordering::Relaxed));
         self.truth().logs.insert(Number::log_bits(log.identity()));
         let seen = Arc::new(RecentBatches::new(64));
@@ -231,37 +308,54 @@ impl World {
             eager_bytes: 8 << 10,
             state: PathBuf::from("/data/drain.json"),
             clock: Clock::new({
-                let began = self.began;
-                move || UnixTime::from_micros(time_since(began))
+                let (began, ahead) = (self.began, self.ahead);
+                move || UnixTime::from_micros(time_since(began) + ahead)
             }),
-        };
-        let connection = Connection {
-            store: self.store.clone(),
-            disk: self.disk.clone(),
         };
         let metrics = self.metrics.writer.clone();
         let dead_letters = self.dead_letters(&files)?;
         let writer = Writer::open(
             log.clone(),
-            connection,
+            self.connection(),
             dead_letters,
             writer_settings,
             metrics,
         )?;
+        Ok(Opened {
+            log,
+            writer,
+            disk,
+            files,
+            seen,
+        })
+    }
+
+    /// Starts the server from the files on the disk.
+    pub(super) fn start(self: &Arc<Self>) -> anyhow::Result<Running> {
+        self.host.resume();
+        let Opened {
+            log,
+            writer,
+            disk,
+            files,
+            seen,
+        } = self.open()?;
+        let writer = writer.sharing(self.claims());
         let (shutdown, give_up) = (CancellationToken::new(), CancellationToken::new());
-        let writing = tokio::spawn(writer.run(shutdown.clone(), give_up));
-        let chance = self.chance.clone();
-        let syncing =
-            tokio::spawn(
-                async move { while disk.step_after(sleep(chance.millis(0, 15))).await {} },
-            );
+        let (host, stop) = (Arc::clone(&self.host), shutdown.clone());
+        let writing =
+            tokio::spawn(async move { host.run(Box::pin(writer.run(stop, give_up))).await });
+        let (host, chance) = (Arc::clone(&self.host), self.chance.clone());
+        let syncing = tokio::spawn(async move {
+            host.run(sync(disk, &chance)).await;
+        });
         *self.server() = Some(Server {
             log: log.clone(),
             seen,
             began: Instant::now(),
             is_newer: self.chance.happens(500),
         });
-        self.history.say(|| "the server starts".to_owned());
+        self.history.say(|| format!("{} starts", self.name));
         Ok(Running {
             log,
             files,
@@ -288,8 +382,11 @@ impl World {
     pub(super) async fn stop(&self, running: Running) {
         *self.server() = None;
         running.shutdown.cancel();
-        for task in running.tasks.into_iter().take(1) {
-            let _ended = timeout(Duration::from_secs(600), task).await;
+        for mut task in running.tasks.into_iter().take(1) {
+            let ended = timeout(Duration::from_secs(600), &mut task).await;
+            if ended.is_err() {
+                task.abort();
+            }
         }
         self.disk.end_now();
     }
@@ -345,4 +442,9 @@ impl World {
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = most;
     }
+}
+
+/// Syncs the log until the server has ended.
+async fn sync(mut disk: Disk, chance: &Chance) {
+    while disk.step_after(sleep(chance.millis(0, 15))).await {}
 }

@@ -10,22 +10,22 @@
 //! again a day later: less than a thirtieth of the time, on two threads. An hour with late events costs half of that. Of a roll-up,
 //! a statement reads the rows of a month at most, in four columns.
 
-mod kept;
 mod page;
+mod retained_rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use clickhouse::Row;
 use serde::Deserialize;
 
-pub(crate) use self::kept::Gone;
-pub use self::kept::Kept;
 pub use self::page::{Book, PAGES, Page};
+pub(crate) use self::retained_rows::Gone;
+pub use self::retained_rows::Kept;
 
-use self::kept::oldest_arrival;
 use self::page::Side;
+use self::retained_rows::oldest_arrival;
 use crate::store::clickhouse::{ClickHouse, Failure};
-use crate::store::number::Number;
+use crate::store::range_number::Number;
 use crate::store::raw_tables::{RAW, RawTable};
 use crate::store::roll_ups::marks::Rolled;
 

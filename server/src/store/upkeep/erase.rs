@@ -18,7 +18,7 @@ use crate::records::columns::{Kind, SAME, uuid_bytes};
 use crate::records::native::{BadFrame, Frame};
 use crate::records::record::Outcome;
 use crate::store::clickhouse::{ClickHouse, Failure};
-use crate::store::number::Number;
+use crate::store::range_number::Number;
 use crate::store::raw_tables::{RAW, RawTable};
 
 /// The subjects whose rows are erased, in one project.

@@ -27,7 +27,8 @@ pub(super) fn bare(rest: &str) -> Option<Frame<'_>> {
     let location = without_eval(rest.strip_prefix("async ").unwrap_or(rest));
     let is_known = || is_anonymous(location) || is_file(location);
     let is_place = has_column(location) || has_line(location) && is_known();
-    let is_name = |location: &str| location.contains('(') && !is_whole_path(location);
+    let is_name =
+        |location: &str| location.contains('(') && !is_whole_path(location) && !is_routed(location);
     (is_place && !is_name(location)).then(|| new_frame(ANONYMOUS, location, false))
 }
 
@@ -49,7 +50,33 @@ fn is_file(text: &str) -> bool {
     let (file, _) = file_and_line(text);
     let is_word = file.contains(['.', '/'])
         && !file.contains(|letter: char| letter.is_whitespace() || "()".contains(letter));
-    is_word || is_whole_path(text)
+    is_word || is_whole_path(text) || is_routed(text)
+}
+
+/// Whether text is a relative path, with or without a line, in folders of Next.js that group or intercept routes: `app/(shop)/page.js:42`,
+/// `app/@modal/(..)photo/page.js`.
+fn is_routed(text: &str) -> bool {
+    let (file, _) = file_and_line(text);
+    let Some((folders, name)) = file.rsplit_once('/') else {
+        return false;
+    };
+    let is_folder = |folder: &str| {
+        let mut rest = folder;
+        while let Some((group, after)) = rest
+            .strip_prefix('(')
+            .and_then(|group| group.split_once(')'))
+        {
+            if group.is_empty() || group.contains('(') {
+                return false;
+            }
+            rest = after;
+        }
+        !rest.contains(['(', ')'])
+    };
+    !file.contains(char::is_whitespace)
+        && name.contains('.')
+        && !name.contains(['(', ')'])
+        && folders.split('/').all(is_folder)
 }
 
 /// Whether text is a URL or a file with a line, in a folder that may have blanks and brackets in its name:
@@ -79,9 +106,15 @@ fn is_url(text: &str) -> bool {
         .is_some_and(|(scheme, _)| is_scheme(scheme))
 }
 
-/// Parses `pay@cart.js:42:7`.
+/// Parses `pay@cart.js:42:7`. Of a function without a name, only the location is there, and a URL may contain `@`.
 pub(super) fn jsc(line: &str) -> Option<Frame<'_>> {
-    let (name, location) = line.split_once('@')?;
+    let (name, location) = match line.split_once('@') {
+        Some((name, location)) if !is_url(name) => (name, location),
+        _ if is_url(line) && has_column(line) && !line.contains(char::is_whitespace) => ("", line),
+        _ => return None,
+    };
+    // Firefox writes `async*pay` and `setTimeout handler*pay` if another function started this one.
+    let name = name.rsplit_once('*').map_or(name, |(_, name)| name);
     let native = location == "[native code]";
     if !native && !has_line(location) {
         return None;
@@ -192,6 +225,46 @@ mod tests {
     }
 
     #[test]
+    fn relative_paths_may_be_in_groups_of_routes() {
+        let page = "app/(shop)/page.js";
+        let photo = "app/@modal/(.)(..)photo/[id]/page.js";
+        check([
+            (bare("app/(shop)/page.js:42:7"), ANONYMOUS, page, 42),
+            (bare("app/(shop)/page.js:42"), ANONYMOUS, page, 42),
+            (bare("async app/(shop)/page.js:42:7"), ANONYMOUS, page, 42),
+            (
+                bare("app/@modal/(.)(..)photo/[id]/page.js:42:7"),
+                ANONYMOUS,
+                photo,
+                42,
+            ),
+            (v8("pay (app/(shop)/page.js:42:7)"), "pay", page, 42),
+            (v8("pay (app/(shop)/page.js:42)"), "pay", page, 42),
+            (v8("pay (app/(shop)/page.js)"), "pay", page, 0),
+            (
+                v8("pay (address at app/(shop)/page.js:42:7)"),
+                "pay",
+                page,
+                42,
+            ),
+            (jsc("pay@app/(shop)/page.js:42:7"), "pay", page, 42),
+            (
+                jsc("pay@app/@modal/(.)(..)photo/[id]/page.js:42:7"),
+                "pay",
+                photo,
+                42,
+            ),
+            (jsc("@app/(shop)/page.js:42:7"), ANONYMOUS, page, 42),
+            (
+                jsc("https://shop.example/@app/(shop)/page.js:42:7"),
+                ANONYMOUS,
+                "https://shop.example/@app/(shop)/page.js",
+                42,
+            ),
+        ]);
+    }
+
+    #[test]
     fn code_without_a_file_has_a_line() {
         check([
             (v8("pay (<anonymous>:42)"), "pay", "", 42),
@@ -214,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_three_engines_are_parsed() {
+    fn frames_of_v8_are_parsed() {
         check([
             (v8("pay (/app/cart.js:42:7)"), "pay", "/app/cart.js", 42),
             (
@@ -270,6 +343,12 @@ mod tests {
                 "file:///app/cart.js",
                 42,
             ),
+        ]);
+    }
+
+    #[test]
+    fn frames_of_firefox_and_safari_are_parsed() {
+        check([
             (
                 jsc("pay@app:///main.jsbundle:1:2345"),
                 "pay",
@@ -279,17 +358,61 @@ mod tests {
             (jsc("global code@cart.js:42"), "global code", "cart.js", 42),
             (jsc("@cart.js:42:7"), ANONYMOUS, "cart.js", 42),
             (jsc("parse@[native code]"), "parse", "", 0),
+            (
+                jsc("https://shop.example.com/cart.js:42:7"),
+                ANONYMOUS,
+                "https://shop.example.com/cart.js",
+                42,
+            ),
+            (
+                jsc("https://cdn.example.com/npm/vue@3.4.21/vue.js:42:7"),
+                ANONYMOUS,
+                "https://cdn.example.com/npm/vue@3.4.21/vue.js",
+                42,
+            ),
+            (
+                jsc("pay@https://cdn.example.com/npm/vue@3.4.21/vue.js:42:7"),
+                "pay",
+                "https://cdn.example.com/npm/vue@3.4.21/vue.js",
+                42,
+            ),
+            (jsc("async*pay@cart.js:42:7"), "pay", "cart.js", 42),
+            (
+                jsc("setTimeout handler*Cart.pay/<@cart.js:42:7"),
+                "Cart.pay/<",
+                "cart.js",
+                42,
+            ),
         ]);
     }
 
     #[test]
     fn other_text_is_not_a_frame() {
-        for line in ["somebody@example.com", "pay", "index 0"] {
+        for line in [
+            "somebody@example.com",
+            "pay",
+            "index 0",
+            "https://shop.example.com:8080",
+            "see https://shop.example.com/cart.js:42:7",
+        ] {
             assert_eq!(jsc(line), None, "{line}");
         }
         assert_eq!(v8("Promise.all (index 0)"), None);
         assert_eq!(v8("com.example.Cart.pay(Cart.kt:42)"), None);
         assert_eq!(v8("com.example.CartTest.pays (twice)(CartTest.kt:3)"), None);
+        for line in [
+            "see https://shop.example/:1:2",
+            "https://shop.example:8080/",
+        ] {
+            assert_eq!(jsc(line), None, "{line}");
+        }
+        for text in [
+            "app/shop(1)/page.js:42:7",
+            "app/(shop/page.js:42:7",
+            "com.example.Cart.pay(Cart.kt:42:7",
+        ] {
+            assert_eq!(bare(text), None, "{text}");
+        }
         for text in ["10:30", "/checkout since 10:30", "the shop in C:\\a.js:42"] {
             assert_eq!(bare(text), None, "{text}");
         }

@@ -1,4 +1,4 @@
-//! Java, Kotlin and Android's runtime: `com.example.Cart.pay(Cart.kt:42)`.
+//! Java, Kotlin and Android's runtime: `com.example.Cart.pay(Cart.kt:42)`. .NET writes parameters in the brackets, and the file behind them.
 
 use unjank_protocol::Frame;
 
@@ -6,6 +6,8 @@ use super::location::file_and_line;
 
 /// Parses a frame, without its leading `at `.
 pub(super) fn frame(rest: &str) -> Option<Frame<'_>> {
+    let source = source_of_net(rest);
+    let rest = source.map_or(rest, |(call, ..)| call);
     // Text after the closing bracket is a note on the jar that loggers append.
     let (name, after) = rest.rsplit_once('(')?;
     let (location, note) = after.split_once(')')?;
@@ -16,16 +18,19 @@ pub(super) fn frame(rest: &str) -> Option<Frame<'_>> {
     }
     let (module, name) = split_module(name);
     let (class, function) = name.rsplit_once('.')?;
+    // The name of a constructor of .NET begins with a dot: `Shop.Cart..ctor`.
+    let class = class.trim_end_matches('.');
     // Names in Kotlin may contain blanks, but none ends with one.
     let is_name = !function.is_empty() && !function.ends_with(char::is_whitespace);
     if class.is_empty() || !is_name || class.contains(char::is_whitespace) {
         return None;
     }
     let native = location.eq_ignore_ascii_case("native method");
-    let (file, line) = if native {
-        ("", 0)
-    } else {
-        file_and_line(location)
+    let (file, line) = match source {
+        Some((_, file, line)) => (file, line),
+        None if native => ("", 0),
+        None if are_parameters(location) => ("", 0),
+        None => file_and_line(location),
     };
     Some(Frame {
         class: class.into(),
@@ -36,6 +41,22 @@ pub(super) fn frame(rest: &str) -> Option<Frame<'_>> {
         native,
         ..Frame::default()
     })
+}
+
+/// Whether the text in brackets is the parameters of .NET, such as `Int32 amount, String name`. The last word of a file, as in `My File.kt`, has a
+/// dot or a line.
+fn are_parameters(location: &str) -> bool {
+    location.split(", ").all(|parameter| {
+        let name = parameter.rsplit_once(' ').map(|(_, name)| name);
+        name.is_some_and(|name| !name.contains(['.', ':']))
+    })
+}
+
+/// `Shop.Cart.Pay(Int32 amount) in C:\src\Cart.cs:line 42` → (`Shop.Cart.Pay(Int32 amount)`, `C:\src\Cart.cs`, 42).
+fn source_of_net(rest: &str) -> Option<(&str, &str, i64)> {
+    let (before, line) = rest.rsplit_once(":line ")?;
+    let (call, file) = before.split_once(") in ")?;
+    Some((rest.get(..=call.len())?, file, line.trim().parse().ok()?))
 }
 
 /// `java.base@17.0.1/java.lang.Thread.run` → (`java.base`, `java.lang.Thread.run`). The name of a class loader may be in front. The slash in
@@ -98,6 +119,46 @@ mod tests {
             (
                 "com.example.Cart.lambda$pay$0(Cart.java:7) ~[cart.jar:1.0]",
                 ("com.example.Cart", "lambda$pay$0", "Cart.java", 7, false),
+            ),
+            (
+                "Shop.Cart.Pay(Int32 amount) in C:\\Program Files (x86)\\shop\\Cart.cs:line 42",
+                (
+                    "Shop.Cart",
+                    "Pay",
+                    "C:\\Program Files (x86)\\shop\\Cart.cs",
+                    42,
+                    false,
+                ),
+            ),
+            (
+                "Shop.Cart.Pay(Int32 amount, String name)",
+                ("Shop.Cart", "Pay", "", 0, false),
+            ),
+            (
+                "com.example.Cart.pay(My File.kt)",
+                ("com.example.Cart", "pay", "My File.kt", 0, false),
+            ),
+            (
+                "com.example.Cart.pay(My File.kt:42)",
+                ("com.example.Cart", "pay", "My File.kt", 42, false),
+            ),
+            (
+                "Shop.Cart..ctor(Int32 amount)",
+                ("Shop.Cart", "ctor", "", 0, false),
+            ),
+            (
+                "Shop.Cart..cctor() in /src/Cart.cs:line 7",
+                ("Shop.Cart", "cctor", "/src/Cart.cs", 7, false),
+            ),
+            (
+                "Shop.Cart.<PayAsync>d__5.MoveNext() in /src/Cart.cs:line 7",
+                (
+                    "Shop.Cart.<PayAsync>d__5",
+                    "MoveNext",
+                    "/src/Cart.cs",
+                    7,
+                    false,
+                ),
             ),
         ];
         for (line, (class, function, file, number, native)) in cases {

@@ -1,14 +1,17 @@
 //! What compilers add to the symbols of copies of a function: `pay.isra.0.cold` is `pay`.
 
 /// Additions of GCC and LLVM that a number follows.
-const NUMBERED: [&str; 11] = [
+const NUMBERED: [&str; 14] = [
     "__part",
     "__uniq",
+    "_omp_fn",
     "clone",
     "constprop",
     "isra",
     "llvm",
     "lto_priv",
+    "memprof",
+    "omp_outlined",
     "part",
     "simdclone",
     "specialized",
@@ -103,6 +106,9 @@ mod tests {
             ("pay.simdclone.0", "pay"),
             ("pay.__uniq.12345.__part.1", "pay"),
             ("pay.specialized.1", "pay"),
+            ("pay._omp_fn.0", "pay"),
+            ("pay.omp_outlined.2", "pay"),
+            ("pay.memprof.1.cold", "pay"),
             ("pay.argelim.argprom", "pay"),
             ("shop::pay(int) [clone .isra.0]", "shop::pay(int)"),
             (

@@ -18,7 +18,7 @@ fn is_rust(declared: &str) -> bool {
     let is_cpp = ["<lambda", "<unnamed", "<anonymous"];
     let is_cpp = is_cpp.iter().any(|name| declared.contains(*name));
     let is_method = declared.starts_with('<') && declared.contains(">::");
-    let parts = ["::<", "<impl ", "{closure"];
+    let parts = ["::<", "<impl ", "{closure", "{shim:", "{K#"];
     let has_part = parts.iter().any(|part| declared.contains(*part));
     !is_cpp && (is_method || has_part || declared.starts_with(DROP))
 }
@@ -181,6 +181,11 @@ mod tests {
             ("<shop::Cart<u32>>::add::<u8>", "shop::Cart::add"),
             ("shop::Cart<T>::add", "shop::Cart::add"),
             ("shop::main::{closure#1}", "shop::main::{{closure}}"),
+            ("shop::main::{K#0}", "shop::main::{{constant}}"),
+            (
+                "core::ops::FnOnce::call_once{shim:vtable#0}",
+                "core::ops::FnOnce::call_once{{vtable.shim}}",
+            ),
             (
                 "core::ptr::drop_in_place<alloc::vec::Vec<u8>>",
                 "core::ptr::drop_in_place<alloc::vec::Vec>",

@@ -236,7 +236,7 @@ pub(super) fn closing(text: &str, open: char, close: char) -> Option<usize> {
     None
 }
 
-/// Returns the length of the character in quotation marks at a place, such as `'<'` or `'\u{301}'`. A lifetime such as `'a` is none.
+/// Returns the length of the quoted character at a place, such as `'<'` or `'\u{301}'`. `None` for a lifetime such as `'a`.
 fn quoted(text: &str, at: usize) -> Option<usize> {
     /// The letters between the backslash and the mark.
     const LONGEST: usize = "u{10ffff}".len();

@@ -1,6 +1,6 @@
 //! The module of a Rust function whose debug information has only the last part of its name.
 //!
-//! With `debug = "line-tables-only"`, that is each inlined function. Files follow modules, so the path of the file tells the module.
+//! With `debug = "line-tables-only"`, this concerns each inlined function. Files follow modules, so the path of the file names the module.
 
 /// Folders whose files and folders are crates of their own.
 const OF_CRATES: [&str; 3] = ["examples", "tests", "benches"];

@@ -11,7 +11,7 @@ use gimli::{
 };
 use symbolic::debuginfo::dwarf::{Dwarf, DwarfSection};
 
-use super::replaced::Replaced;
+use super::replaced_sections::Replaced;
 
 type Bytes<'d> = EndianSlice<'d, RunTimeEndian>;
 

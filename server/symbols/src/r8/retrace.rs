@@ -9,7 +9,7 @@ use crate::{JavaFrame, Location, MAX_LOCATIONS, Origin};
 
 /// The maximum number of alternatives of a frame. R8 merges dozens of functions into one; a list of all of them would help nobody.
 const MAX_ALTERNATIVES: usize = 8;
-/// If a frame may be of more lines than this, none is named.
+/// A frame that may stand for more lines than this gets no line.
 const MAX_POSSIBLE_LINES: u64 = MAX_ALTERNATIVES as u64;
 /// The maximum number of lines of the mapping about one name. Real methods have thousands.
 const MAX_RANGES: usize = 100_000;

@@ -49,7 +49,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     /// Of a field that is there twice, the last one counts, as in JavaScript.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
         let mut fields = Fields::default();
-        // Whether each has a value, of those that the map has.
+        // For each of these fields that the map has: whether it has a value.
         let (mut mappings, mut sections) = (None, None);
         let (mut version, mut sources) = (None, None);
         while let Some(name) = map.next_key::<Cow<'de, str>>()? {
@@ -92,8 +92,13 @@ fn id(value: &Value) -> Option<SymbolId> {
 /// Returns the JSON of a file without what may be in front of it: a byte order mark, and the line that keeps browsers from running it.
 pub(super) fn json_of(data: &[u8]) -> &[u8] {
     let data = without_mark(data);
-    if !data.starts_with(b")]}") {
+    let Some(after) = data.strip_prefix(b")]}") else {
         return data;
+    };
+    // Some tools write no line feed behind it.
+    let same_line = after.strip_prefix(b"'").unwrap_or(after);
+    if same_line.starts_with(b"{") {
+        return same_line;
     }
     let end = data.iter().position(|byte| *byte == b'\n');
     let rest = end.and_then(|end| data.get(end..));
@@ -148,8 +153,15 @@ fn normalize(map: &mut Value) {
     let Some(fields) = map.as_object_mut() else {
         return;
     };
-    fields.retain(|name, value| READ.contains(&name.as_str()) && !value.is_null());
+    fields.retain(|name, value| match name.as_str() {
+        "sourceRoot" => value.is_string(),
+        name => READ.contains(&name) && !value.is_null(),
+    });
     fields.insert("version".to_owned(), Value::from(3));
+    let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+    if fields.contains_key("mappings") && fields.get("sections").is_some_and(is_empty) {
+        fields.remove("sections");
+    }
     let sections = fields.get_mut("sections").and_then(Value::as_array_mut);
     for section in sections.into_iter().flatten() {
         if let Some(map) = section.get_mut("map") {
@@ -164,13 +176,12 @@ fn normalize(map: &mut Value) {
     }
 }
 
-/// The fields of which places and functions are read.
-const READ: [&str; 8] = [
+/// The fields, besides `sourceRoot`, of which places and functions are read.
+const READ: [&str; 7] = [
     "mappings",
     "names",
     "rangeMappings",
     "sections",
-    "sourceRoot",
     "sources",
     "sourcesContent",
     "x_facebook_sources",

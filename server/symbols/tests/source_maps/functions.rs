@@ -79,7 +79,17 @@ fn names_that_devices_send_are_kept_for_functions_without_a_name() {
 #[test]
 fn words_for_no_name_do_not_win_over_the_names_of_a_script() {
     let source = "const cart = { pay() {@} }";
-    for reported in ["anonymous", "?", "Anonymous function", "<anonymous>"] {
+    for reported in [
+        "anonymous",
+        "?",
+        "Anonymous function",
+        "<anonymous>",
+        "Object.<anonymous>",
+        "(anonymous)",
+        "(anonymous function)",
+        "{anonymous}()",
+        "UNKNOWN_FUNCTION",
+    ] {
         assert_eq!(around(source, reported), ["cart.pay", "cart.pay"]);
     }
     assert_eq!(around(source, "anonymousCart")[1], "anonymousCart");

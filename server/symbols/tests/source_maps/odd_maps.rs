@@ -60,7 +60,11 @@ fn odd_fields_are_read() {
         map.replace(r#""version":3"#, r#""version":3,"sourceRoot":null"#)
             .as_bytes(),
     );
+    is_read(with(r#""sections":[]"#).as_bytes());
+    is_read(with(r#""sections":null"#).as_bytes());
+    is_read(with(r#""sourceRoot":7"#).as_bytes());
     is_read(["\u{feff}", &map].concat().as_bytes());
+    is_read([")]}'", &map].concat().as_bytes());
     is_read([")]}'\n", &map].concat().as_bytes());
     is_read([")]}\r\n", &map].concat().as_bytes());
     is_read([")]}'\n\u{feff}", &map].concat().as_bytes());

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 use unjank_protocol::Timestamp;
 
-use crate::engine::{Database, PASSWORD, USER, engine};
-use crate::processes::{Program, unjank};
+use crate::engine::{Database, clickhouse_flags};
+use crate::processes::{Program, token};
 use crate::server::spans;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
@@ -75,21 +75,14 @@ impl Target {
         let turn = ONE_AT_A_TIME.lock().await;
         let folder = tempfile::tempdir().unwrap();
         let database = Database::new();
-        let mut line = vec!["serve", "--clickhouse-url", engine().url.as_str()];
-        line.extend(["--clickhouse-user", USER, "--clickhouse-password", PASSWORD]);
-        line.extend(["--clickhouse-database", database.name()]);
+        let mut line = vec!["serve"];
+        line.extend(clickhouse_flags(database.name()));
         line.extend(settings);
         let program = match std::env::var_os("UNJANK_ATTACK_SERVER") {
             Some(binary) => Program::of(Path::new(&binary), folder.path(), &line).await,
             None => Program::run(folder.path(), &line).await,
         };
-        let token = |role: &[&str]| {
-            let mut line = vec!["token", "create", "--name", "test", "--role"];
-            line.extend(role);
-            let output = unjank(folder.path(), &line);
-            String::from_utf8(output.stdout).unwrap().trim().to_owned()
-        };
-        let operator = token(&["admin"]);
+        let operator = token(folder.path(), "admin", &[]);
         let mut target = Self {
             key: String::new(),
             viewer: String::new(),
@@ -107,10 +100,8 @@ impl Target {
         };
         target.key = target.project("attacked").await;
         target.others_key = target.project("others").await;
-        let line = ["token", "create", "--name", "test", "--role", "viewer"];
-        let line = [&line[..], &["--project", "attacked"]].concat();
-        let output = unjank(target.folder.path(), &line);
-        target.viewer = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        let project = ["--project", "attacked"];
+        target.viewer = token(target.folder.path(), "viewer", &project);
         target.program.drained().await;
         target
     }

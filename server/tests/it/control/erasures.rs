@@ -17,6 +17,8 @@ use super::{ANN, at, on_both_engines, with_project};
 on_both_engines![
     an_earlier_run_of_a_pass_saves_nothing,
     alerts_forget_the_subject_and_keep_other_groups,
+    alerts_forget_incidents_of_rules_with_the_subject_in_a_filter,
+    the_first_evaluation_of_a_rule_during_an_erasure_is_discarded,
 ];
 
 async fn next(control: &Control) -> Vec<Erasure> {
@@ -118,6 +120,28 @@ async fn with_rule(control: &Control) -> AlertRule {
     rule.await.unwrap()
 }
 
+/// The state of the group of an open incident.
+fn firing(opened: &Incident) -> AlertState {
+    AlertState {
+        group_key: opened.group_key.clone(),
+        state: GroupState::Firing,
+        since: at(2),
+        seen_at: at(2),
+        base: None,
+        incident: Some(opened.id),
+    }
+}
+
+async fn save_and_announce(control: &Control, round: Evaluated) {
+    let unannounced = UnannouncedRule {
+        project: "shop".to_owned(),
+        rule: round.rule.to_string(),
+    };
+    assert!(control.save_evaluation(round).await.unwrap());
+    let announced = control.announce_incidents(&unannounced, at(2)).await;
+    assert_eq!(announced.unwrap().messages, 1);
+}
+
 /// Opens an incident of each group, with a state, a mute, a comment and a message about both.
 async fn with_incidents(control: &Control, groups: [(&str, &str); 2]) -> (AlertRule, [Uuid; 2]) {
     let rule = with_rule(control).await;
@@ -125,23 +149,10 @@ async fn with_incidents(control: &Control, groups: [(&str, &str); 2]) -> (AlertR
     let incidents = groups.map(|group| incident(&rule, group));
     let ids = incidents.each_ref().map(|incident| incident.id);
     for opened in incidents {
-        round.states.push(AlertState {
-            group_key: opened.group_key.clone(),
-            state: GroupState::Firing,
-            since: at(2),
-            seen_at: at(2),
-            base: None,
-            incident: Some(opened.id),
-        });
+        round.states.push(firing(&opened));
         round.opened.push(opened);
     }
-    assert!(control.save_evaluation(round).await.unwrap());
-    let unannounced = UnannouncedRule {
-        project: "shop".to_owned(),
-        rule: rule.id.to_string(),
-    };
-    let announced = control.announce_incidents(&unannounced, at(2)).await;
-    assert_eq!(announced.unwrap().messages, 1);
+    save_and_announce(control, round).await;
     for ((dimension, id), incident) in groups.into_iter().zip(ids) {
         let mute = NewMute {
             project: "shop".to_owned(),
@@ -189,11 +200,7 @@ async fn alerts_forget_the_subject_and_keep_other_groups(place: Place) {
         };
         assert!(control.notify(&digest, at(2)).await.unwrap());
 
-        let erasure = control.request_erasure(("shop", kind, subject), &ANN, at(2));
-        let id = erasure.await.unwrap().id;
-        let pass = next(control).await;
-        assert!(control.finish_pass(&pass, at(4)).await.unwrap());
-        let rows = control.erasure("shop", id).await.unwrap().receipt.rows;
+        let rows = erase(control, (kind, subject)).await;
         let expected = [
             ("alert_states", 1),
             ("incident_channels", 1),
@@ -234,4 +241,86 @@ async fn only_the_second_is_left(
         texts.iter().filter(|text| text.contains(member)).count()
     };
     assert_eq!((naming(&erased), naming(&kept)), (0, 2), "{texts:?}");
+}
+
+async fn erase(control: &Control, (kind, subject): (ErasureKind, &str)) -> BTreeMap<String, u64> {
+    let erasure = control.request_erasure(("shop", kind, subject), &ANN, at(2));
+    let id = erasure.await.unwrap().id;
+    let pass = next(control).await;
+    assert!(control.finish_pass(&pass, at(4)).await.unwrap());
+    control.erasure("shop", id).await.unwrap().receipt.rows
+}
+
+async fn alerts_forget_incidents_of_rules_with_the_subject_in_a_filter(place: Place) {
+    let control = &place.control;
+    with_project(control, "shop").await;
+    with_channel(control).await;
+    let [gone, kept] = [Uuid::new_v4(), Uuid::new_v4()].map(|id| id.to_string());
+    for (kind, subject, filters) in [
+        (
+            ErasureKind::Install,
+            &*gone,
+            [
+                json!({"install_id": [kept, gone.to_uppercase()]}),
+                json!({"install_id": [kept]}),
+            ],
+        ),
+        (
+            ErasureKind::User,
+            "ann \"a\"",
+            [
+                json!({"contains.user_id": ["ann \"a\""]}),
+                json!({"user_id": ["ann"], "page": ["ann \"a\""]}),
+            ],
+        ),
+    ] {
+        let rule = with_rule(control).await;
+        let mut round = Evaluated::new((rule.id, rule.revision), None, at(2));
+        for (group, filters) in ["/cart", "/pay"].into_iter().zip(filters) {
+            let mut opened = incident(&rule, ("page", group));
+            let evidence = json!({"metric": {"filters": filters}, "group": {"page": group}});
+            opened.evidence = JsonText::new(&evidence);
+            opened.link = format!("/frames?{filters}");
+            round.states.push(firing(&opened));
+            round.opened.push(opened);
+        }
+        let incidents = [round.opened[0].id, round.opened[1].id];
+        save_and_announce(control, round).await;
+
+        let rows = erase(control, (kind, subject)).await;
+        let expected = [
+            ("alert_states", 1),
+            ("incident_channels", 1),
+            ("incidents", 1),
+            ("notifications", 1),
+        ];
+        let expected = expected.map(|(table, rows)| (table.to_owned(), rows));
+        assert_eq!(rows, BTreeMap::from(expected), "{kind:?}");
+        let erased = control.incident("shop", incidents[0]).await;
+        assert_eq!(erased, Err(ControlError::NotFound));
+        assert!(control.incident("shop", incidents[1]).await.is_ok());
+        let states = control.alert_states(rule.id).await.unwrap();
+        assert_eq!((states.len(), states[0].incident), (1, Some(incidents[1])));
+        let texts = messages(control).await.concat();
+        let is_told = |id: Uuid| texts.contains(&id.to_string());
+        assert!(!is_told(incidents[0]) && is_told(incidents[1]), "{texts}");
+    }
+}
+
+async fn the_first_evaluation_of_a_rule_during_an_erasure_is_discarded(place: Place) {
+    let control = &place.control;
+    with_project(control, "shop").await;
+    let id = Uuid::new_v4().to_string();
+    let rule = with_rule(control).await;
+    // It has read rows of the install, and has not saved its result yet.
+    let mut first = Evaluated::new((rule.id, rule.revision), None, at(3));
+    first.opened.push(incident(&rule, ("install_id", &id)));
+    assert_eq!(
+        erase(control, (ErasureKind::Install, &id)).await,
+        BTreeMap::new()
+    );
+    assert_eq!(control.save_evaluation(first).await, Ok(false));
+    let known = control.alert_rule("shop", rule.id).await.unwrap();
+    let later = Evaluated::new((rule.id, rule.revision), known.evaluated_at, at(6));
+    assert_eq!(control.save_evaluation(later).await, Ok(true));
 }

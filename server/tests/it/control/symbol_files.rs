@@ -16,6 +16,7 @@ on_both_engines![
     only_a_content_without_a_file_may_be_deleted,
     a_file_that_is_used_after_a_sweep_found_it_is_kept,
     an_upload_of_a_known_file_keeps_it_and_what_it_needs_and_its_uploader,
+    files_are_found_by_any_number_of_checksums,
 ];
 
 /// A file with functions of these builds.
@@ -191,4 +192,28 @@ async fn a_file_is_not_added_while_another_server_deletes_its_content() {
     };
     let (added, ()) = tokio::join!(added, deleted);
     assert_eq!(added.unwrap(), None);
+}
+
+async fn files_are_found_by_any_number_of_checksums(place: Place) {
+    let control = &place.control;
+    with_project(control, "shop").await;
+    with_project(control, "bank").await;
+    let mut wanted: Vec<String> = (0..70).map(|n| format!("sha1 of another {n}")).collect();
+    // The first, in the middle, and the last.
+    for (index, name) in [(0, "a"), (33, "b"), (72, "c")] {
+        let file = add(control, file(name, &[name]), 1).await;
+        wanted.insert(index, file.checksum);
+    }
+    add(control, file("d", &["d"]), 1).await;
+    let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    let files = control.symbol_files_of("shop", &wanted).await.unwrap();
+    let mut found: Vec<(&str, &str)> = (files.iter())
+        .map(|file| (file.name.as_str(), file.builds[0].symbol_id.as_str()))
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, [("a", "a"), ("b", "b"), ("c", "c")]);
+    for (project, wanted) in [("bank", &wanted[..]), ("shop", &[])] {
+        let files = control.symbol_files_of(project, wanted).await.unwrap();
+        assert!(files.is_empty(), "{project}");
+    }
 }

@@ -11,7 +11,7 @@ use super::forwarding::{FORWARD, forward, named, state, to};
 use super::receiver::Receiver;
 use super::sending;
 use crate::engine::UNJANK;
-use crate::processes::unjank;
+use crate::processes::token;
 use crate::server::{Server, batch};
 use crate::wait;
 
@@ -101,16 +101,14 @@ async fn log_until_the_end(collector: &str, spans: usize) -> String {
         !listen.is_empty()
     })
     .await;
-    let made = ["token", "create", "--name", "test", "--role", "admin"];
-    let made = unjank(folder.path(), &made);
-    let token = String::from_utf8(made.stdout).unwrap();
+    let token = token(folder.path(), "admin", &[]);
     let client = Client::new();
     let setting = client.request(Method::PUT, format!("{listen}{FORWARD}"));
-    let setting = setting.bearer_auth(token.trim()).json(&to(collector));
+    let setting = setting.bearer_auth(&token).json(&to(collector));
     assert_eq!(setting.send().await.unwrap().status(), 204);
     let waiting = async || {
         let request = client.get(format!("{listen}{FORWARD}"));
-        let answer = request.bearer_auth(token.trim()).send().await.unwrap();
+        let answer = request.bearer_auth(&token).send().await.unwrap();
         let answer: Value = answer.json().await.unwrap();
         answer["state"]["waiting"].as_u64().unwrap()
     };

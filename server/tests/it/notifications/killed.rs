@@ -13,7 +13,7 @@ use super::incidents::Database;
 use super::receiver::Receiver;
 use super::webhook;
 use crate::postgres::postgres;
-use crate::processes::{Program, unjank};
+use crate::processes::{Program, token};
 use crate::server::{NOW, Server};
 
 const SERVE: [&str; 5] = [
@@ -27,15 +27,14 @@ const CHANNELS: usize = 4;
 const RULES: usize = 6;
 
 async fn channels(program: &Program, folder: &std::path::Path, url: &str) -> Vec<String> {
-    let line = ["token", "create", "--name", "test", "--role", "admin"];
-    let token = String::from_utf8(unjank(folder, &line).stdout).unwrap();
+    let token = token(folder, "admin", &[]);
     let mut ids = Vec::new();
     for number in 0..CHANNELS {
         let body = json!({"kind": "webhook", "name": format!("c{number}"), "url": url});
         let path = format!("{}/api/v1/projects/default/channels", program.listen);
         let request = program.client.request(Method::POST, path);
         let made = request
-            .bearer_auth(token.trim())
+            .bearer_auth(&token)
             .json(&body)
             .send()
             .await

@@ -215,4 +215,15 @@ async fn a_lease_belongs_to_one_server_until_it_expires(place: Place) {
             .await
             .unwrap()
     );
+    // A lease with seven eighths of its time left is not written again. One with less is.
+    for (renewed, is_free) in [(2, true), (3, false)] {
+        let name = format!("renewed at {renewed}");
+        let take = async |holder: &str, now| {
+            let taken = control.take_lease(&name, holder, at(now), at(now + 16));
+            taken.await.unwrap()
+        };
+        assert!(take("one", 0).await);
+        assert!(take("one", renewed).await);
+        assert_eq!(take("other", 17).await, is_free, "{name}");
+    }
 }

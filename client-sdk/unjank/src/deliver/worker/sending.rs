@@ -21,6 +21,7 @@ impl Worker {
     /// Fetches the configuration if that is due.
     pub(super) fn poll(&mut self) {
         let identity = Identity {
+            device: &self.device,
             install_id: self.install_id,
             user_id: self.shared.users.current(),
             network: self.shared.network(),
@@ -103,7 +104,7 @@ impl Worker {
         let shared = Arc::clone(&self.shared);
         let wake = move || shared.requests.change(|state| state.hurry = true);
         let exchange = Exchange::begin(&self.transport, request, wake);
-        // Also if the response arrives soon: many requests may follow each other, each a little shorter than a tick.
+        // Records before it waits: each of many consecutive requests may take less than a tick, and the loop below records only after a tick.
         if self.may_work() {
             self.record(false);
         }

@@ -34,7 +34,7 @@ pub struct DetachedSpan {
     pub(super) open: Open,
     pub(super) record: Option<Box<SpanRecord>>,
     pub(super) status: SpanStatus,
-    /// A span below this one is kept, or may be.
+    /// Whether a descendant is kept, or may still be kept. This span is then kept as its ancestor.
     keeps_below: bool,
 }
 

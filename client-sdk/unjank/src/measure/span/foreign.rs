@@ -11,7 +11,7 @@ use super::{DetachedSpan, MOST, Open, SpanContext, begin, extras};
 use crate::measure::site::{Site, SourceLocation};
 
 impl SpanContext {
-    /// Returns the context above a root whose draw is known.
+    /// Returns the context in which a root span begins whose draw is given.
     pub(crate) fn root(draw: f64) -> Self {
         Self(Open {
             draw,

@@ -28,7 +28,7 @@ pub(super) struct New<'n> {
     pub(super) own_name: Option<String>,
     /// The parent, unless it is the span that is open on the thread.
     pub(super) parent: Option<&'n Open>,
-    /// The span is taken off the thread at once, so it is no section of the thread in the trace of the system.
+    /// Whether the span is detached from the thread at once. The system trace then has no section of the thread for it.
     pub(super) is_detached: bool,
 }
 
@@ -388,7 +388,7 @@ impl Ring {
     }
 }
 
-/// Returns where a span is forwarded to, if it is.
+/// Returns the system trace to which a span is forwarded, if there is one.
 #[inline]
 fn forwards<'k>(known: &'k mut client::Known, record: &SpanRecord) -> Option<&'k SystemTrace> {
     let shared = known.current()?;

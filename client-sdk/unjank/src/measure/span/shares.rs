@@ -16,7 +16,7 @@ pub(super) struct Rates {
     latest: Known,
 }
 
-/// A site, for the rest of the process, and the share of its spans that is kept.
+/// A site, and the share of its spans that is kept.
 #[derive(Clone, Copy)]
 pub(super) struct Known {
     pub(super) site: &'static Site,
@@ -28,7 +28,7 @@ pub(super) struct Known {
 pub(super) struct Kept {
     pub(super) share: Share,
     pub(super) sample_rate: f64,
-    /// The app decides about each span.
+    /// Whether to ask the app about each span.
     pub(super) asks: bool,
 }
 

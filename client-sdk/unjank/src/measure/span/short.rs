@@ -1,4 +1,4 @@
-//! Short methods: which spans are dropped because they took too little time, without leaving a child without its parent.
+//! Short methods: drops the spans of methods that took too little time, unless a kept span needs them as its parent.
 
 use unjank_protocol::{Signal, SpanKind, SpanStatus};
 
@@ -7,7 +7,7 @@ use crate::deliver::losses::Reason;
 use crate::measure::client::Shared;
 use crate::measure::span_record::SpanRecord;
 
-/// Returns whether spans are dropped at all.
+/// Returns whether short methods are dropped in this process.
 #[inline]
 fn drops(shared: &Shared) -> bool {
     !shared.config.hooks.shortest_method.is_zero()
@@ -41,7 +41,7 @@ pub(super) fn keeps(
     true
 }
 
-/// Decides about a method that has ended, and below which nothing is kept. Returns whether it is dropped.
+/// Decides about a method that has ended and has no kept descendant. Returns whether it is dropped.
 pub(super) fn drops_method(shared: &Shared, record: &SpanRecord) -> bool {
     let is_short = record.end.since(record.start) < shared.config.hooks.shortest_method;
     let is_plain = record.site.kind == SpanKind::Method && record.status == SpanStatus::Unset;

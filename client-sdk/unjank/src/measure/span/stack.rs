@@ -14,13 +14,13 @@ pub(super) struct Frame {
     /// The task that began or entered the span.
     pub(super) task: Task,
     pub(super) recorded: bool,
-    /// The frame is a detached span that is recorded and was entered on this thread.
+    /// Whether the frame is a recorded detached span that was entered on this thread.
     pub(super) is_entered: bool,
-    /// A span below this one is kept, or may be.
+    /// Whether a descendant is kept, or may still be kept. This span is then kept as its ancestor.
     pub(super) keeps_below: bool,
     /// Whether a section for this span is open in the system trace.
     pub(super) in_section: bool,
-    /// If the span is not recorded, these are the ids that its children inherit, and what is left from an earlier span.
+    /// The record. If the span is not recorded, only the ids that its children inherit are valid; the rest is left from an earlier span.
     pub(super) record: SpanRecord,
 }
 
@@ -52,8 +52,8 @@ impl Frame {
 
 /// The open spans of a thread.
 pub(super) struct Stack {
-    /// The open spans, the innermost last. The frames behind them are left from earlier spans: filling them in again costs less than
-    /// moving new ones.
+    /// The open spans, the innermost last. Behind them are frames of earlier spans for reuse: filling in a frame costs less than
+    /// moving a new one.
     frames: Vec<Frame>,
     depth: usize,
 }
@@ -75,7 +75,7 @@ impl Stack {
         self.frames.get_mut(..self.depth).unwrap_or_default()
     }
 
-    /// Adds a frame with what is left in it from an earlier span. `None` if too many spans are open.
+    /// Adds a frame, which may have the content of an earlier span. `None` if too many spans are open.
     #[inline]
     pub(super) fn push(&mut self) -> Option<&mut Frame> {
         if self.depth >= self.frames.len() {

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use super::text::amount;
 use super::{Asking, Digest, number};
 use crate::query::{NamedQuery, QueryError};
+use crate::spreadsheet::cell;
 
 /// How many users a digest has.
 const MOST_USERS: usize = 100;
@@ -136,36 +137,4 @@ pub(crate) fn users_csv(digest: &Digest) -> String {
         );
     }
     table
-}
-
-/// The signs that begin a formula.
-const SIGNS: [char; 8] = ['=', '+', '@', '-', '＝', '＋', '－', '＠'];
-
-/// Quotes a text. Text that a spreadsheet would run as a formula gets a leading apostrophe. Spreadsheets skip blanks and invisible characters
-/// before a sign.
-fn cell(text: &str) -> String {
-    let is_seen = |letter: &char| {
-        letter.is_alphanumeric() || letter.is_ascii_graphic() || SIGNS.contains(letter)
-    };
-    let first = text.chars().find(is_seen);
-    let is_formula = first.is_some_and(|letter| SIGNS.contains(&letter));
-    let guard = match is_formula || text.starts_with(['\t', '\r', '\n']) {
-        true => "'",
-        false => "",
-    };
-    format!("\"{guard}{}\"", text.replace('"', "\"\""))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::cell;
-
-    #[test]
-    fn ids_of_users_are_quoted_and_never_formulas() {
-        assert_eq!(cell("a,\"b\""), "\"a,\"\"b\"\"\"");
-        for formula in ["=1+1", " =1+1", "\u{200b}＝1", "-1", "\t1"] {
-            assert_eq!(cell(formula), format!("\"'{formula}\""));
-        }
-        assert_eq!(cell("u-1"), "\"u-1\"");
-    }
 }

@@ -7,16 +7,17 @@ use regex::Regex;
 use super::patterns::regex;
 
 /// What follows `@` in file names and package names, and is no top-level domain, or one without people.
-const ENDINGS: &str = "aab aac aar aiff apk apks appex arb asar asset astc atlas avi avif bak bin blend bmp bundle caf car cer cfg cjs \
-    ckpt comp conf cpp crt cshtml csproj css csv cur cxx dae dart dat dds deb debug der dex diff dll dmg dmp dsym dylib ejs elf \
-    entitlements eot exe exr fbx flac fnt frag framework geom gguf gif glb glsl gltf gradle hbc hbs hdr heic heif hlsl hpp hprof htm \
-    html icns ico ini ipa iso jar java jks jpeg jpg json jsx jxl keystore kts ktx less lock log lottie lproj lua map mdx metal metallib \
-    mjs mkv mlmodel mlmodelc mlpackage momd mpeg mpg msi nib node npy npz nupkg oat obb obj odex ogg onnx opus otf pak parquet patch \
-    path pbxproj pdb pdf pem pfx php pkg plist plt ply png prefab proto psd pth pvr raw razor realm resw resx riv rpm rtf safetensors \
-    sass scala scss sdk shader skel sln snap spv sql sqlite srt stl storyboard strings stringsdict styl svelte svg svgz swf swift \
-    swiftmodule sym tar tbd tesc tese tflite tga tgz tiff tmp tmx toml trace tsx ttc ttf txt unity usd usda usdc usdz vdex vert vtt vue \
-    wasm wat wav webm webmanifest webp whl wma wmv woff xaml xapk xcassets xcconfig xcdatamodeld xcframework xcodeproj xcscheme xctest \
-    xcworkspace xib xml xsd xsl yaml yml";
+const ENDINGS: &str = "aab aac aar aiff apk apks appex arb arsc asar asset assetbundle astc atlas avi avif bak bin blend bmp bnk bundle \
+    caf car cer cfg cjs ckpt comp conf config cpp crate crt cshtml csproj css csv cur cxx dae dart dat dds deb debug der dex diff dill dll \
+    dmg dmp dsym dylib ejs elf entitlements env eot exe exr fbx flac fnt frag framework fsb gem geom gguf gif glb glsl gltf gradle hbc hbs \
+    hdr heic heif hlsl hpp hprof htm html icns ico ini ipa iso jar java jks jpeg jpg jsbundle json jsx jxl keystore kts ktx less lock log \
+    lottie lproj lua map mat mdx metal metallib mid midi mjs mkv mlmodel mlmodelc mlpackage mobileprovision momd mpeg mpg msi nib node npy \
+    npz nupkg oat obb obj odex ogg onnx opus otf pak parquet patch path pbxproj pdb pdf pem pfx php pkg plist plt ply png podspec prefab \
+    proto psd pth pvr raw razor realm resw resx riv rpm rtf safetensors sass scala scss sdk shader skel sln snap spv sql sqlite srt stl \
+    storyboard strings stringsdict styl svelte svg svgz swf swift swiftinterface swiftmodule sym tar tbd tesc tese tflite tga tgz tiff tmp \
+    tmx toml trace tres tscn tsx ttc ttf txt uasset ubulk umap unity unitypackage usd usda usdc usdz vdex vert vtt vue wasm wat wav webm \
+    webmanifest webp wem whl wma wmv woff xaml xapk xcassets xcconfig xcdatamodeld xcframework xcodeproj xcprivacy xcscheme xcstrings \
+    xctest xcworkspace xib xlf xliff xml xsd xsl yaml yml";
 
 /// Endings of units of systemd, whose instances have numbers: `user@1000.service`.
 const UNITS: &str = "automount device mount scope service slice socket swap target timer";
@@ -111,8 +112,9 @@ fn is_library(domain: &str, after: &str) -> bool {
     is_version || domain.starts_with("lib")
 }
 
-/// Whether this is a method of an object of Java, Kotlin or Dart: `Cart@3f2a1b.pay`, `Cart$1@5f2e1a.run`, `_Cart@26150128.pay`. A hash
-/// without digits may be a word, such as in `Bob@facade.app`.
+/// Whether this is a method of an object of Java, Kotlin or Dart: `Cart@3f2a1b.pay`, `Cart$1@5f2e1a.run`, `_Cart@26150128.pay`. A compiler may
+/// have named the class: `-$$Lambda$Cart$x-9@5f2e1a.run`, `a.b@5f2e1a3b.run`. A hash without digits may be a word, such as in
+/// `Bob@facade.app`.
 fn is_object(before: &str, local: &str, domain: &str, has_people: bool) -> bool {
     if !HASH.is_match(domain) {
         return false;
@@ -121,18 +123,28 @@ fn is_object(before: &str, local: &str, domain: &str, has_people: bool) -> bool 
     let ending = domain.rsplit('.').next().unwrap_or_default();
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let has_digit = hash.bytes().any(|byte| byte.is_ascii_digit());
+    let is_mixed = has_digit && !is_number(hash);
     let is_class = CLASS.is_match(local);
     // An inner class, or the address of a lambda.
     let is_inner = (before.ends_with('$') && (is_class || is_number(local)))
         || (before.ends_with('/') && local.starts_with("0x"));
     if has_people {
         let is_private = local.starts_with('_') && is_number(hash) && hash.len() >= 8;
-        let is_mixed = has_digit && !is_number(hash);
         return !matches!(ending, "com" | "net" | "org")
             && hash.len() >= 5
             && (is_private || (is_mixed && (is_inner || is_camel(local))));
     }
-    is_inner || (is_class && (has_digit || hash.len() >= 8 || has(METHODS, ending)))
+    is_inner
+        || (is_mixed && hash.len() >= 5 && before.ends_with('$'))
+        || (is_mixed && hash.len() >= 7 && is_obfuscated(local))
+        || (is_class && (has_digit || hash.len() >= 8 || has(METHODS, ending)))
+}
+
+/// Whether a qualified class has the short names that an obfuscator gives: `a.bC.d`.
+fn is_obfuscated(local: &str) -> bool {
+    let is_short =
+        |part: &str| part.len() <= 2 && part.starts_with(|char: char| char.is_ascii_alphabetic());
+    local.contains('.') && local.split('.').all(is_short)
 }
 
 fn is_camel(local: &str) -> bool {
@@ -140,14 +152,15 @@ fn is_camel(local: &str) -> bool {
     local.as_bytes().windows(2).any(is_hump)
 }
 
-/// Whether what looks like the user of a URL is a package and its version, such as in `webpack://shop@1.2.0/`, or the number of a user of
-/// Android in `content://10@media/`.
+/// Whether what looks like the user of a URL is a package and its version, such as in `webpack://shop@1.2.0/`, the number of a user of
+/// Android in `content://10@media/`, or the user that all clients of git share.
 pub(super) fn is_package(before: &str, user: &str, after: &str) -> bool {
     static WHOLE_VERSION: LazyLock<Regex> = LazyLock::new(|| {
         regex(r#"^v?[0-9]+(?:\.[0-9]+){1,2}(?:[-+][A-Za-z0-9.+-]*)?(?:[/\s?#:"')]|$)"#)
     });
     let is_scheme = PACKAGES.iter().any(|scheme| before.ends_with(scheme));
     (is_scheme && !user.contains(':') && WHOLE_VERSION.is_match(after))
+        || user == "git"
         || (before.ends_with("content")
             && user.len() <= 3
             && user.bytes().all(|byte| byte.is_ascii_digit()))

@@ -31,15 +31,22 @@ pub(super) static PHONE: LazyLock<Regex> = LazyLock::new(|| {
         ) \b",
     )
 });
-/// Tokens in known formats, `Authorization` headers, arguments such as `--password …`, and assignments such as `password=…` and
-/// `"password":"…"`. What precedes one of [`SECRET_PARTS`] stays. Word boundaries are those of ASCII: with others, `regex` takes its slow engine for
-/// texts that are not ASCII.
+/// Tokens in known formats, private keys in PEM, keys and signatures of Azure, `Authorization` headers, arguments such as `--password …`, and
+/// assignments such as `password=…`, `password=[…]` and `"password":"…"`. A list that does not end is a secret up to the next bracket or the
+/// end of its line. What precedes one of [`SECRET_PARTS`] stays.
+///
+/// Word boundaries are those of ASCII: with others, `regex` takes its slow engine for texts that are not ASCII.
 pub(super) static SECRET: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r#"(?x)
           eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*
         | (?-u:\b)(?: uj[irkst]_ | gh[pousr]_ | github_pat_ | glpat- | sk_live_ | sk_test_ | rk_live_ | xox[abeoprs]- )[A-Za-z0-9_-]{16,}
         | (?-u:\b)AKIA[0-9A-Z]{16}(?-u:\b) | (?-u:\b)AIza[0-9A-Za-z_-]{35} | (?-u:\b)npm_[A-Za-z0-9]{36}(?-u:\b) | (?-u:\b)ya29\.[A-Za-z0-9_-]{20,}
+        | -----BEGIN\x20(?:[A-Z0-9]+\x20)*PRIVATE\x20KEY(?:\x20BLOCK)?-----
+            (?P<pem> (?: \s | \\+[nr] )* (?: [A-Za-z0-9+/]{16} | [A-Z][A-Za-z-]+:\x20 ) (?: [^-] | -[^-] )* )
+        | (?-u:\b)(?i: [a-z0-9_-]*account[_-]?key | [a-z0-9_-]*shared[_-]?access[_-]?key )
+            (?: \\*["'] )? \x20?[=:]\x20? (?: \\*["'] )? (?P<key> [A-Za-z0-9+/%]{20,}=* )
+        | (?-u:\b)(?i: shared[_-]?access[_-]?signature )\x20?[=\x20] (?P<signature> s[a-z]{1,4}=[^\s"';,]{4,} )
         | (?-u:\b)(?P<scheme> (?i: bearer | basic ) )\x20+ (?P<credential> [A-Za-z0-9._~+/-]{8,}=*)
         | (?-u:\b)(?i: (?:set-)?cookie )\x20?[=:][^\S\n]* (?P<cookies> \S[^\n]{2,})
         | (?-u:\b)(?i: authorization )\x20?[=:]\x20? (?P<header>
@@ -53,11 +60,16 @@ pub(super) static SECRET: LazyLock<Regex> = LazyLock::new(|| {
               (?: "(?P<double> (?: [^"\\] | \\. ){4,} ) | '(?P<single> (?: [^'\\] | \\. ){4,} ) | \\+["'](?P<escaped> [^"'\\]{4,} ) )
             | \\*["'] \x20?(?: => | [=:] )\x20? (?P<bare> [^\s,;&"'\\{}\[\]]{4,} )
             | \x20?[=:]\x20? (?P<value> (?: (?i: bearer | basic | token | api-?key | jwt | dpop | bot )\x20+ [^\s,;&\[=:] | [^\s,;&\[] ) [^\s,;&]{3,} )
+            | (?: \\*["'] )? \x20?(?: => | [=:] )\x20? (?P<list> \[
+              (?: [^\[\]\n]{4,} \] | (?: \x20?\[ )+ [^\[\]\n]{4,} \]+ | (?: \x20?\[ )* [^\s\[\]] [^\[\]\n]{3,} ) )
           )"#,
     )
 });
 /// The groups of [`SECRET`] that are secrets.
-pub(super) const SECRET_PARTS: [&str; 9] = [
+pub(super) const SECRET_PARTS: [&str; 13] = [
+    "pem",
+    "key",
+    "signature",
     "credential",
     "cookies",
     "header",
@@ -67,6 +79,7 @@ pub(super) const SECRET_PARTS: [&str; 9] = [
     "escaped",
     "bare",
     "value",
+    "list",
 ];
 /// Names of attributes whose values are always secrets: with separators, with capitals, and those that are a whole name. `session.id` and
 /// `session_id` are not secrets: they are the usual names of a session of a user in telemetry.
@@ -74,7 +87,8 @@ pub(super) static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?x) (?:
             (?:^|[_.\x20-]) (?i: pass(?:word|wd|phrase|code) (?:[_.-]?(?:confirm(?:ation)?|[0-9]))? | pwd | secret
-                | (?:secret|api|private|signing)[_.-]?key | secret[_.-]?access[_.-]?key | jwt
+                | (?:secret|api|private|signing)[_.-]?key | secret[_.-]?access[_.-]?key
+                | shared[_.-]?access[_.-]?(?:key|signature) | jwt
                 | (?:access|o?auth2?|id|refresh|session|csrf|xsrf|api|bearer|security|device|push|fcm|reset|user)[_.-]?token
                 | authorization | (?:set[_-])?cookie | credit[_.-]?card | card[_.-]?number | cvv | ssn | iban )
             | [a-z0-9] (?: Pass(?:word|wd|phrase|code) (?:Confirm(?:ation)?|[0-9])? | Pwd | Secret | (?:Secret|Api|API|Private|Signing)Key

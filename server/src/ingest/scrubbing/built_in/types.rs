@@ -87,6 +87,16 @@ pub(super) fn is_type(before: &str, separator: char, text: &str) -> bool {
     })
 }
 
+/// Whether the text after `password: ` is an array of types: `[u8; 32]`, `[String: Any]`.
+pub(super) fn is_array(before: &str, separator: char, text: &str) -> bool {
+    let inner = text.trim_start_matches('[').trim_end_matches(']');
+    let (elements, length) = inner.split_once(';').unwrap_or((inner, ""));
+    let of_length = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    let mut elements = elements.split([':', ',']);
+    length.trim().chars().all(of_length)
+        && elements.all(|one| is_type(before, separator, one.trim()))
+}
+
 /// Whether the last parenthesis or bracket of a text is open.
 fn is_in(before: &str, open: u8, close: u8) -> bool {
     let mut near = before.bytes().rev().take(NEAR);

@@ -8,7 +8,7 @@ use crate::records::record::Record;
 use crate::store::clickhouse::Failure;
 use crate::store::drain::ledger::{Ledger, Range};
 use crate::store::log::LogRecords;
-use crate::store::number::Number;
+use crate::store::range_number::Number;
 
 /// Returns the records that have rows. Fails if a newer server has written a record, which happens after a downgrade.
 pub(super) fn parse(records: &LogRecords) -> Result<Vec<(u64, Record<'_>)>, Failure> {

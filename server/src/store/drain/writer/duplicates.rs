@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
-use unjank_database::{Claim, Claimed, ControlError, Owner};
+use unjank_database::{Claim, ClaimStore, Claimed, Claiming, ControlError, Owner};
 use uuid::Uuid;
 
 use super::Writer;
@@ -13,7 +13,8 @@ use crate::store::clickhouse::Failure;
 use crate::store::drain::delivery::wait_for_end;
 use crate::store::drain::destination::{Destination, StoredBatch};
 use crate::store::drain::ledger::Range;
-use crate::store::number::Number;
+use crate::store::old_fault::{OldFault, is_back};
+use crate::store::range_number::Number;
 
 /// Timeout of queries to the control database.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -159,7 +160,6 @@ impl<D: Destination> Writer<D> {
             // `batches` are inserted first, so ClickHouse has no row of this range.
             next.range = None;
             self.commit(next).await?;
-            self.delivered.clear();
             return Err(Failure::Later(
                 "ClickHouse has batches of this range under another number; the writer discards the range and cuts a new one".to_owned(),
             ));
@@ -170,19 +170,11 @@ impl<D: Destination> Writer<D> {
     }
 
     /// Releases all claims of this server. A server must hold no claims while it waits for another one, or both may wait for ever.
-    pub(super) async fn release_claims(&self) {
+    pub(super) async fn release_claims(&mut self) {
         if self.claims.is_some()
             && let Err(error) = self.claim(&[]).await
         {
             tracing::warn!(%error, "cannot release the claims of batches");
-        }
-    }
-
-    /// Fails if another process holds the lease on the log, see [`Claims::take_over`](unjank_database::Claims::take_over).
-    pub(super) async fn check_lease(&self) -> Result<(), Failure> {
-        match &self.claims {
-            Some(shared) => in_time(shared.check_lease(self.ledger.log_id)).await,
-            None => Ok(()),
         }
     }
 
@@ -223,7 +215,7 @@ impl<D: Destination> Writer<D> {
         Ok(known)
     }
 
-    async fn claim(&self, records: &[&Numbered<'_>]) -> Result<Vec<Claimed>, Failure> {
+    async fn claim(&mut self, records: &[&Numbered<'_>]) -> Result<Vec<Claimed>, Failure> {
         let Some(shared) = &self.claims else {
             return Ok(Vec::new());
         };
@@ -242,7 +234,11 @@ impl<D: Destination> Writer<D> {
                 is_half,
             })
             .collect();
-        in_time(shared.replace(self.ledger.log_id, &claims)).await
+        match in_time(shared.replace(self.ledger.log_id, &claims)).await? {
+            Claiming::Claimed(by_others) => Ok(by_others),
+            // A query of the other process may still be running in ClickHouse.
+            Claiming::Leased => Err(self.learn_again()),
+        }
     }
 
     /// Fails while another server is storing one of the records. If that server is gone, its claims are released first.
@@ -257,7 +253,8 @@ impl<D: Destination> Writer<D> {
         };
         let log_id = owner.log_id;
         // A running INSERT of that server could still store the batch.
-        if owner.is_gone && !self.destination.kill_queries(log_id).await? {
+        let waits = !is_back(OldFault::ReleasedWhileInserting);
+        if owner.is_gone && !(waits && self.destination.kill_queries(log_id).await?) {
             if let Some(shared) = &self.claims {
                 in_time(shared.release(log_id)).await?;
             }
@@ -288,7 +285,9 @@ fn end_with_an_origin(records: &[Numbered<'_>], range: &mut Range) {
     range.duplicates.retain(|seq| *seq < first);
 }
 
-async fn in_time<T>(answer: impl Future<Output = Result<T, ControlError>>) -> Result<T, Failure> {
+pub(super) async fn in_time<T>(
+    answer: impl Future<Output = Result<T, ControlError>>,
+) -> Result<T, Failure> {
     let late = || {
         Failure::Later(format!(
             "the control database did not answer within {PATIENCE:?}"

@@ -14,8 +14,8 @@ use crate::store::clickhouse::Failure;
 use crate::store::drain::delivery;
 use crate::store::drain::destination::Destination;
 use crate::store::drain::ledger::Fold;
-use crate::store::number::Number;
 use crate::store::old_fault::{OldFault, is_back};
+use crate::store::range_number::Number;
 use crate::store::roll_ups::fold::{self, RollUp};
 use crate::store::roll_ups::holds::is_held;
 

@@ -4,15 +4,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use unjank_database::ClaimStore;
 use uuid::Uuid;
 
 use super::Writer;
+use super::duplicates::in_time;
 use crate::store::clickhouse::Failure;
 use crate::store::drain::destination::Destination;
 use crate::store::drain::ledger::Range;
 use crate::store::drain::tally::Counted;
-use crate::store::number::Number;
 use crate::store::old_fault::{OldFault, is_back};
+use crate::store::range_number::Number;
 use crate::store::raw_tables::RawTable;
 
 /// Only folds drawn within this time before the last number are recalled. `rollups rebuild` handles older ones.
@@ -27,9 +29,12 @@ impl<D: Destination> Writer<D> {
             self.knows_last = true;
             return Ok(());
         }
-        // The queries may be those of `unjank log drain` on a copy of the log.
-        self.check_lease().await?;
         let log_id = self.ledger.log_id;
+        // The queries may be those of `unjank log drain` on a copy of the log.
+        let ended_lease = match &self.claims {
+            Some(shared) => in_time(shared.check_lease(log_id)).await?,
+            None => None,
+        };
         let mut logs: BTreeSet<Uuid> = self.ledger.folds.iter().map(|fold| fold.log_id).collect();
         logs.insert(log_id);
         for log in logs {
@@ -57,10 +62,26 @@ impl<D: Destination> Writer<D> {
             next.last = next.last.max(newest.last_of_fold());
         }
         next.last = next.last.max(counted);
+        // If this process has learned before, it may have an open fold. Ranges that join the fold must not get smaller numbers than `last`.
+        next.close_fold();
         self.doubtful_before = next.last;
         self.commit(next).await?;
+        if let (Some(shared), Some(ended)) = (&self.claims, ended_lease) {
+            in_time(shared.forget_lease(log_id, ended)).await?;
+        }
         self.knows_last = true;
         Ok(())
+    }
+
+    /// Compares the ledger with ClickHouse again before anything else, because another process has drained the log, or drains it.
+    pub(super) fn learn_again(&mut self) -> Failure {
+        (self.knows_last, self.knows_folds) = (false, false);
+        // That process may have stored any record of this log.
+        self.ledger.folds_wait_for = *self.log.durable().borrow();
+        Failure::Later(
+            "another process has drained records of this log; the writer compares its ledger with ClickHouse again"
+                .to_owned(),
+        )
     }
 
     /// Fails if a new range has records that ClickHouse got since [`Self::learn`], in ranges of this log that this process does not know. The next attempt
@@ -72,13 +93,7 @@ impl<D: Destination> Writer<D> {
         if is_known || is_back(OldFault::NumbersRepeat) {
             return Ok(());
         }
-        (self.knows_last, self.knows_folds) = (false, false);
-        // The process that sent them may have drained any record of this log.
-        self.ledger.folds_wait_for = *self.log.durable().borrow();
-        Err(Failure::Later(
-            "another process has drained records of this log; the writer compares its ledger with ClickHouse again"
-                .to_owned(),
-        ))
+        Err(self.learn_again())
     }
 
     /// Adds folds to the ledger that have rows in ClickHouse but no mark in their roll-ups.

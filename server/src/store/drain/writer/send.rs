@@ -17,8 +17,8 @@ use crate::store::drain::destination::{Destination, Insert};
 use crate::store::drain::ledger::Range;
 use crate::store::drain::tally::{Marks, Tally};
 use crate::store::log::LogRecords;
-use crate::store::number::Number;
 use crate::store::old_fault::{OldFault, is_back};
+use crate::store::range_number::Number;
 use crate::store::raw_tables::RawTable;
 
 /// Maximum number of numbers in one statement.
@@ -65,6 +65,20 @@ fn is_same_record(one: &Sent<'_>, next: &Sent<'_>) -> bool {
     one.seq == next.seq
         && one.frame.key() == next.frame.key()
         && !is_back(OldFault::FramesShareNumbers)
+}
+
+/// Returns the frames in the order of their table. ClickHouse sorts a block only if a row is out of order.
+fn in_order<'r>(sent: &[Sent<'r>]) -> Vec<Frame<'r>> {
+    let table = sent
+        .first()
+        .and_then(|one| RawTable::named(one.frame.table));
+    let place = |one: &Sent<'r>| {
+        let (hour, session) = table?.hour_and_session(&one.frame)?;
+        Some((one.project, hour, one.received_at, session))
+    };
+    let mut placed: Vec<_> = sent.iter().map(|one| (place(one), one.frame)).collect();
+    placed.sort_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, frame)| frame).collect()
 }
 
 /// The rows of a range by table, and its counts.
@@ -201,7 +215,7 @@ impl<D: Destination> Writer<D> {
             return self.send_all_late(range, sent, tally).await;
         }
         if !one_by_one {
-            let frames: Vec<_> = sent.iter().map(|sent| sent.frame).collect();
+            let frames = in_order(sent);
             let seconds = self.metrics.insert_seconds.with_label_values(&[table]);
             let timer = seconds.start_timer();
             let delivered = self.deliver(range, &frames).await;

@@ -4,7 +4,7 @@ use crate::store::reads::aggregate::Formula::{Is, Percentile, Ratio};
 use crate::store::reads::aggregate::Unit::{Count, Milliseconds, Share};
 use crate::store::reads::aggregate::{Aggregate, Measure};
 use crate::store::reads::define::{Dimension, Subject, Time};
-use crate::store::reads::during::During;
+use crate::store::reads::janks_during_spans::During;
 
 use super::uptime::UPTIME;
 
@@ -33,6 +33,7 @@ const JANKS_DIMENSIONS: &[Dimension] = &[
     UPTIME,
     Dimension::raw("thread", "s.thread"),
     Dimension::raw("ended", "s.ended"),
+    STRATEGY,
     Dimension::during("during_span", During::Span),
     Dimension::during("during_trace", During::Trace),
     Dimension::class("group_id", "toString(c.group_id)"),
@@ -47,6 +48,12 @@ const JANKS_DIMENSIONS: &[Dimension] = &[
 const DURATION: Dimension = Dimension::raw(
     "duration",
     "multiIf(s.duration_ms < 250, 'under_250ms', s.duration_ms < 500, '250ms_500ms', s.duration_ms < 2000, '500ms_2s', s.duration_ms < 5000, '2s_5s', 'over_5s')",
+);
+
+/// The strategy that reported the stall, such as `5x300ms`: five of 300 ms within its period. Empty if no strategy reported it, as in OpenTelemetry.
+const STRATEGY: Dimension = Dimension::raw(
+    "strategy",
+    "if(s.strategy_count = 0, '', concat(toString(s.strategy_count), 'x', toString(s.strategy_threshold_ms), 'ms'))",
 );
 
 const JANKS_AGGREGATES: &[Aggregate] = &[

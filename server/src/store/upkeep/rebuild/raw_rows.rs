@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::plan::{entries, joined, of_month, raw_unit, unit, within};
 use super::{Part, Rebuilder};
 use crate::store::clickhouse::Failure;
-use crate::store::number::Number;
+use crate::store::range_number::Number;
 use crate::store::raw_tables::RawTable;
 use crate::store::roll_ups::marks::{Mark, Rolled, unknown_log};
 use crate::store::upkeep::books::{ADOPT_AFTER, Period, start_of};

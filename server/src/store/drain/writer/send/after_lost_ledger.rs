@@ -11,7 +11,7 @@ use crate::store::drain::destination::Destination;
 use crate::store::drain::ledger::Range;
 use crate::store::drain::tally::Tally;
 use crate::store::drain::writer::Writer;
-use crate::store::number::Number;
+use crate::store::range_number::Number;
 use crate::store::raw_tables::{Day, RawTable};
 use crate::store::roll_ups::fold::RollUp;
 

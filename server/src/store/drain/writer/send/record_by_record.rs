@@ -11,8 +11,8 @@ use crate::store::drain::destination::Destination;
 use crate::store::drain::ledger::Range;
 use crate::store::drain::tally::Tally;
 use crate::store::drain::writer::Writer;
-use crate::store::number::Number;
 use crate::store::old_fault::{OldFault, is_back};
+use crate::store::range_number::Number;
 use crate::store::raw_tables::{Day, RawTable};
 
 impl<D: Destination> Writer<D> {
@@ -85,7 +85,7 @@ impl<D: Destination> Writer<D> {
             return Ok(0);
         }
         let number = first.number(range);
-        // The rows may be stored already: by the range's block, or by a retry of their dead letter. A frame beside others was never retried.
+        // The rows may be stored already: by the block of the range or, only for a frame that is sent alone, by a retry of its dead letter.
         let mut earlier = vec![number.range()];
         if let [sent] = record {
             earlier.push(sent.retry_number(range));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use unjank_foundation::clock::UnixTime;
 use unjank_stacks::Rules;
 
-use super::recorded::{MAX_BATCH_DELAY, check_run_filters};
+use super::stored_run::{MAX_BATCH_DELAY, check_run_filters};
 use super::{NamedQuery, QueryError};
 use crate::store::ClickHouse;
 use crate::store::reads::{Grain, recorded_signals};

@@ -14,18 +14,18 @@ use goblin::elf::{Elf, SectionHeader};
 use symbolic::debuginfo::dwarf::Dwarf;
 
 use super::labels::is_in_any;
-use super::replaced::Replaced;
+use super::replaced_sections::Replaced;
 
 type Bytes<'d> = EndianSlice<'d, RunTimeEndian>;
 
-/// An address with these bytes only is that of nothing.
+/// An address that consists of these bytes is no address of code.
 const TOMBSTONE: u8 = 0xff;
 /// Tables of lines before version 5 do not say how many bytes an address has. Each address has its own length, which counts.
 const ADDRESS_BYTES: u8 = 8;
 
 /// Where the code of a program is.
 pub(super) struct Code {
-    /// The addresses of the sections with code, from and to, in order. Empty if nothing tells them.
+    /// The addresses of the sections with code, from and to, in order. Empty if they are unknown.
     sections: Vec<(u64, u64)>,
 }
 
@@ -98,7 +98,7 @@ fn dropped_addresses(table: Bytes<'_>, code: &Code) -> Vec<Range<usize>> {
     let mut dropped = Vec::new();
     let mut at = 0;
     while at < table.len() {
-        // Nothing tells where a program after a damaged one begins.
+        // After a damaged program, the beginning of the next one is unknown.
         let Ok(program) = lines.program(DebugLineOffset(at), ADDRESS_BYTES, None, None) else {
             break;
         };

@@ -1,11 +1,11 @@
 //! Repairs of JSON that clients in other languages write, so that a bad character costs a character and not the batch.
 //!
-//! Only bodies that cannot be read as they are take this way.
-//! What people and their tools send has only its characters repaired: there, a bad escape or a `NaN` is a mistake.
+//! Only bodies that cannot be read as they are get repaired. In bodies from people and their tools, only characters are repaired: there, a
+//! bad escape or a `NaN` is a mistake.
 
 use std::cell::OnceCell;
 
-/// The text of a request's body, and the repaired text if it was needed.
+/// The text of a request's body. It is repaired when the repaired text is first needed.
 #[derive(Debug)]
 pub struct Body<'b> {
     json: &'b [u8],
@@ -46,10 +46,12 @@ impl<'b> Body<'b> {
     }
 }
 
-/// Replaces what is not JSON or not text: bytes that are not UTF-8, halves of surrogate pairs and control characters by U+FFFD, tabs, line
-/// feeds and backslashes in texts by their escapes, `NaN` and `Infinity` by `null` or, in a sample rate or a double of OTLP, by their text,
-/// whole numbers with a
-/// fraction or an exponent and -0 by their digits. The result has at most four times as many bytes.
+/// Replaces what is not JSON or not text. The result has at most four times as many bytes.
+///
+/// * Bytes that are not UTF-8, halves of surrogate pairs and control characters become U+FFFD.
+/// * Tabs, line feeds and backslashes in texts become their escapes.
+/// * `NaN` and `Infinity` become `null` or, in a sample rate or a double of OTLP, their text.
+/// * Whole numbers with a fraction or an exponent, and -0, become their digits.
 ///
 /// If `only_characters` is set, replaces only bytes that are not UTF-8 and halves of surrogate pairs.
 fn repaired(json: &[u8], only_characters: bool) -> Option<String> {

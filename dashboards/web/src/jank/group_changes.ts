@@ -2,7 +2,7 @@
 
 import { queryTable, valueOf, type TableAnswer } from '../api/query';
 import type { Filters } from '../navigation/filters';
-import { ENOUGH } from '../versions/enough';
+import { ENOUGH } from '../versions/minimum_samples';
 import type { Evidence } from '../versions/change';
 import { SIGNIFICANCE, holm, rateP } from '../versions/rate_test';
 import type { HoursOfUse } from './rates';

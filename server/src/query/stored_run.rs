@@ -19,7 +19,7 @@ const MOST_STALLS: u64 = 20_000;
 pub(super) const MAX_BATCH_DELAY: Duration = Duration::from_secs(8 * 86_400);
 
 /// Reads the run that the filters select: by session, install, version or another dimension that all events have.
-pub async fn recorded(
+pub async fn stored_run(
     clickhouse: &ClickHouse,
     project: &str,
     ask: &NamedQuery,

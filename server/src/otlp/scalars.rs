@@ -4,9 +4,11 @@ use std::fmt;
 
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use super::Unreadable;
 use super::message::{Field, bytes, wrong_type};
+use super::value::decoded;
 use super::wire::{Value, varint, zigzag};
 
 /// A scalar of JSON: a number or its text.
@@ -121,6 +123,28 @@ whole_number! {
     Signed(i32), Value::Varint(number) => i32::try_from(zigzag(number)).map_err(|_| wrong_type())?
 }
 
+/// `uint32`: a number that informs only, such as that of dropped attributes. In JSON, 0 if it cannot be read, so that no event is rejected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count(pub(super) u64);
+
+impl Field<'_> for Count {
+    fn read(&mut self, value: Value<'_>) -> Result<(), Unreadable> {
+        let Value::Varint(number) = value else {
+            return Err(wrong_type());
+        };
+        self.0 = number;
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let sent = <&RawValue>::deserialize(deserializer)?;
+        let number = serde_json::from_str(sent.get()).map_or(0, |number: Scalar| number.whole());
+        Ok(Self(u64::try_from(number).unwrap_or_default()))
+    }
+}
+
 /// `double`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Double(pub(super) f64);
@@ -214,14 +238,25 @@ impl<'de> Deserialize<'de> for Enum {
     }
 }
 
-/// An id of up to 16 bytes: bytes in protobuf, hexadecimal digits in JSON. 0 if it is missing or has another length than `BYTES`.
+/// An id of up to 16 bytes: bytes in protobuf, hexadecimal digits in JSON. Encoders for any protobuf write padded Base64 there. 0 if the id is
+/// missing or has another length than `BYTES`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Id<const BYTES: usize>(pub(super) u128);
 
+impl<const BYTES: usize> Id<BYTES> {
+    fn of_bytes(bytes: &[u8]) -> Self {
+        let id = <[u8; BYTES]>::try_from(bytes).unwrap_or([0; BYTES]);
+        let mut wide = [0; size_of::<u128>()];
+        if let Some((_, end)) = wide.split_last_chunk_mut() {
+            *end = id;
+        }
+        Self(u128::from_be_bytes(wide))
+    }
+}
+
 impl<const BYTES: usize> Field<'_> for Id<BYTES> {
     fn read(&mut self, value: Value<'_>) -> Result<(), Unreadable> {
-        let id = <[u8; BYTES]>::try_from(bytes(value)?).unwrap_or([0; BYTES]);
-        self.0 = id.iter().fold(0, |id, byte| id << 8 | u128::from(*byte));
+        *self = Self::of_bytes(bytes(value)?);
         Ok(())
     }
 }
@@ -230,6 +265,9 @@ impl<'de, const BYTES: usize> Deserialize<'de> for Id<BYTES> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = unjank_protocol::Text::deserialize(deserializer)?;
         let is_id = text.len() == 2 * BYTES && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        if text.ends_with('=') {
+            return Ok(Self::of_bytes(&decoded(&text).unwrap_or_default()));
+        }
         let id = u128::from_str_radix(&text, 16).ok().filter(|_| is_id);
         Ok(Self(id.unwrap_or_default()))
     }

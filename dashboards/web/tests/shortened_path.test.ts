@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { shortPath } from '../src/format/middle';
+import { shortPath } from '../src/format/shortened_path';
 
 const shown = (path: string, most: number) => {
   const { head, middle, tail } = shortPath(path, most);

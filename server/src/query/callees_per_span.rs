@@ -1,4 +1,4 @@
-//! Numbers per traced span. Spans whose inside was not recorded do not count.
+//! The calls inside the spans of one name, per traced span. Spans whose inside was not recorded do not count.
 //!
 //! A device draws one number per trace. A trace that has a span of rate r has all spans of rate r and above. So for the calls of a name,
 //! a span counts as traced if its trace has a span whose rate is as low as the rate of the name. The time of the name's callees counts
@@ -111,7 +111,7 @@ pub(super) fn walk<'s>(
 #[derive(Default)]
 struct Rates {
     highest: Option<f64>,
-    /// As bits, because the bits of positive floats have the order of the numbers.
+    /// The rates as bits. The bits of positive floats sort like the floats.
     inside: BTreeSet<u64>,
 }
 

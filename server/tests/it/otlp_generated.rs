@@ -1,4 +1,4 @@
-//! Requests as the published types of OTLP encode them: as protobuf and as JSON they are the same events, and damaged ones are refused.
+//! Generated requests of OpenTelemetry, of the published types of OTLP. `otlp_payloads` sends them.
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -22,15 +22,11 @@ use opentelemetry_proto::tonic::trace::v1::{
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use prost::Message;
-use unjank_protocol::{Batch, Signal};
-use uuid::Uuid;
 
-use super::{Form, Kind, Unreadable, read};
-use crate::ingest::Body;
+use crate::server::NOW;
 
-/// A time in 2026, in nanoseconds.
-const TIME: u64 = 1_795_176_000_000_000_000;
+/// The server's time in nanoseconds.
+const TIME: u64 = NOW.unsigned_abs() * 1_000;
 
 fn value() -> impl Strategy<Value = Option<AnyValue>> {
     let leaf = prop_oneof![
@@ -139,14 +135,15 @@ fn span() -> impl Strategy<Value = Span> {
             attributes,
             ..Event::default()
         });
-    let link = (id(16), id(8)).prop_map(|(trace_id, span_id)| Link {
+    let link = (id(16), id(8), attributes()).prop_map(|(trace_id, span_id, attributes)| Link {
         trace_id,
         span_id,
+        attributes,
         ..Link::default()
     });
     let status = (".{0,9}", 0..4).prop_map(|(message, code)| Status { message, code });
     let ids = (id(16), id(8), id(8), "(ot=th:[0-9a-f]{1,14})?");
-    let shape = (".{0,12}", 0..7, nanos(), nanos());
+    let shape = (".{0,12}", 0..7, nanos(), nanos(), 0..3_u32);
     let lists = (
         attributes(),
         vec(event, 0..3),
@@ -162,6 +159,9 @@ fn span() -> impl Strategy<Value = Span> {
         kind: shape.1,
         start_time_unix_nano: shape.2,
         end_time_unix_nano: shape.3,
+        dropped_attributes_count: shape.4,
+        dropped_events_count: shape.4,
+        dropped_links_count: shape.4,
         attributes: lists.0,
         events: lists.1,
         links: lists.2,
@@ -170,12 +170,15 @@ fn span() -> impl Strategy<Value = Span> {
     })
 }
 
-fn traces() -> impl Strategy<Value = ExportTraceServiceRequest> {
-    let of_scope = (scope(), vec(span(), 0..5)).prop_map(|(scope, spans)| ScopeSpans {
-        scope,
-        spans,
-        ..ScopeSpans::default()
-    });
+pub(crate) fn traces() -> impl Strategy<Value = ExportTraceServiceRequest> {
+    let of_scope =
+        (scope(), vec(span(), 0..5), "(https://a.b/1)?").prop_map(|(scope, spans, schema_url)| {
+            ScopeSpans {
+                scope,
+                spans,
+                schema_url,
+            }
+        });
     let of_resource =
         (resource(), vec(of_scope, 0..3)).prop_map(|(resource, scope_spans)| ResourceSpans {
             resource,
@@ -185,7 +188,7 @@ fn traces() -> impl Strategy<Value = ExportTraceServiceRequest> {
     vec(of_resource, 0..4).prop_map(|resource_spans| ExportTraceServiceRequest { resource_spans })
 }
 
-fn logs() -> impl Strategy<Value = ExportLogsServiceRequest> {
+pub(crate) fn logs() -> impl Strategy<Value = ExportLogsServiceRequest> {
     let name = prop_oneof![
         Just("device.anr".to_owned()),
         Just("metrickit.diagnostic.hang".to_owned()),
@@ -308,7 +311,7 @@ fn summary() -> impl Strategy<Value = SummaryDataPoint> {
     })
 }
 
-fn metrics() -> impl Strategy<Value = ExportMetricsServiceRequest> {
+pub(crate) fn metrics() -> impl Strategy<Value = ExportMetricsServiceRequest> {
     let data = prop_oneof![
         vec(number(), 0..4).prop_map(|data_points| Data::Gauge(Gauge { data_points })),
         (vec(number(), 0..4), 0..3).prop_map(|(data_points, aggregation_temporality)| Data::Sum(
@@ -352,94 +355,4 @@ fn metrics() -> impl Strategy<Value = ExportMetricsServiceRequest> {
         });
     vec(of_resource, 0..4)
         .prop_map(|resource_metrics| ExportMetricsServiceRequest { resource_metrics })
-}
-
-type Rejected = Vec<(Signal, &'static str)>;
-
-/// The batches without their ids, and the rejected events.
-fn events(
-    body: &Body<'_>,
-    kind: Kind,
-    form: Form,
-) -> Result<(Vec<Batch<'static>>, Rejected), Unreadable> {
-    let request = read(body, kind, form, 10_000)?;
-    let rejected = request
-        .undecoded
-        .iter()
-        .map(|(signal, reject)| (*signal, reject.code));
-    let rejected = rejected.collect();
-    let batches = request.batches.into_iter().map(|mut batch| {
-        batch.batch_id = Uuid::nil();
-        let json = serde_json::to_string(&without_ids(batch)).unwrap();
-        serde_json::from_str(json.leak()).unwrap()
-    });
-    Ok((batches.collect(), rejected))
-}
-
-/// Ids that are made from the bytes of the body differ.
-fn without_ids(mut batch: Batch<'_>) -> Batch<'_> {
-    for span in &mut batch.spans {
-        if span.duration_us == 0 {
-            (span.trace_id.0, span.span_id.0) = (1, 1);
-        }
-    }
-    batch
-}
-
-fn is_the_same(kind: Kind, protobuf: &[u8], json: &[u8]) -> Result<(), TestCaseError> {
-    let (protobuf, json) = (Body::new(protobuf), Body::new(json));
-    let of_protobuf = events(&protobuf, kind, Form::Protobuf).unwrap();
-    let of_json = events(&json, kind, Form::Json).unwrap();
-    prop_assert_eq!(of_protobuf, of_json);
-    Ok(())
-}
-
-/// Reads a body that lacks its end or has another byte somewhere. It may be refused.
-fn damaged(kind: Kind, mut body: Vec<u8>, at: usize, byte: u8) {
-    if body.is_empty() {
-        return;
-    }
-    let at = at % body.len();
-    for form in [Form::Protobuf, Form::Json] {
-        drop(read(&Body::new(&body[..at]), kind, form, 100));
-    }
-    body[at] = byte;
-    for form in [Form::Protobuf, Form::Json] {
-        drop(read(&Body::new(&body), kind, form, 100));
-    }
-}
-
-proptest! {
-    #[test]
-    fn spans_are_the_same_in_both_forms(request in traces(), at in any::<usize>(), byte in any::<u8>()) {
-        let (protobuf, json) = (request.encode_to_vec(), serde_json::to_vec(&request).unwrap());
-        is_the_same(Kind::Traces, &protobuf, &json)?;
-        damaged(Kind::Traces, protobuf, at, byte);
-        damaged(Kind::Traces, json, at, byte);
-    }
-
-    #[test]
-    fn log_records_are_the_same_in_both_forms(request in logs(), at in any::<usize>(), byte in any::<u8>()) {
-        let (protobuf, json) = (request.encode_to_vec(), serde_json::to_vec(&request).unwrap());
-        is_the_same(Kind::Logs, &protobuf, &json)?;
-        damaged(Kind::Logs, protobuf, at, byte);
-        damaged(Kind::Logs, json, at, byte);
-    }
-
-    #[test]
-    fn data_points_are_the_same_in_both_forms(request in metrics(), at in any::<usize>(), byte in any::<u8>()) {
-        let (protobuf, json) = (request.encode_to_vec(), serde_json::to_vec(&request).unwrap());
-        is_the_same(Kind::Metrics, &protobuf, &json)?;
-        damaged(Kind::Metrics, protobuf, at, byte);
-        damaged(Kind::Metrics, json, at, byte);
-    }
-
-    #[test]
-    fn bytes_of_any_kind_are_read_or_refused(body in vec(any::<u8>(), 0..300)) {
-        for kind in [Kind::Traces, Kind::Logs, Kind::Metrics] {
-            for form in [Form::Protobuf, Form::Json] {
-                drop(read(&Body::new(&body), kind, form, 100));
-            }
-        }
-    }
 }

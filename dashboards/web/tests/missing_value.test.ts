@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { absent } from '../src/components/absent';
+import { absent } from '../src/components/missing_value';
 
 it('says whether a value loads, could not be loaded or does not exist', () => {
   expect(absent()).toBe('–');

@@ -12,7 +12,7 @@ use crate::store::ClickHouse;
 const MOST_ROWS: u64 = 50_000;
 
 /// Returns the groups that came back, each with the first later version that has the group.
-pub async fn came_back(
+pub async fn reopened_groups(
     clickhouse: &ClickHouse,
     project: &str,
     closed: &[HandledGroup],

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::callees_per_span::{ExampleCall, PerTraced, Traced, walk};
 use super::nesting::{Covering, Nesting, Timing};
-use super::traced::{ExampleCall, PerTraced, Traced, walk};
 use crate::store::reads::StoredSpan;
 
 /// All calls of one name inside the spans that are broken down. Devices record a share of the calls; the numbers are estimates for all of
