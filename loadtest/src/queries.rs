@@ -35,7 +35,7 @@ pub(crate) struct QueriesArgs {
     times: usize,
 }
 
-/// Whether a screen shows the query first, or only when the user looks at details.
+/// Whether a screen shows the query first, or later: after its first numbers, or when the user looks at details.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     Overview,

@@ -35,6 +35,7 @@ use unjank_protocol::{
 use uuid::Uuid;
 
 pub use self::json_repair::Body;
+pub use self::rows::MOST_BATCHES;
 pub use self::scrubbing::{Scrubbing, ScrubbingDocument, ScrubbingError, ScrubbingRule};
 pub use self::tally::{SignalTally, Tally};
 pub use crate::ingest::event_checks::Reject;
@@ -130,7 +131,7 @@ pub fn check<'a>(
     checked.check(device, limits)
 }
 
-/// Does the same with batches that were decoded from another format. All have the same id.
+/// Does the same with batches that were decoded from another format: at most [`MOST_BATCHES`], all with the same id.
 pub fn check_decoded<'a>(
     batches: Vec<Batch<'a>>,
     undecoded: Vec<(Signal, Reject)>,
@@ -467,8 +468,9 @@ impl<'a> Checked<'a> {
         if !is_first {
             (envelope.wire_bytes, rejected) = (0, 0);
         }
+        let most_hours = rows::most_hours(self.batches.len());
         for_each_signal!(&batch, |_, events| {
-            rows::signal_rows(record, &envelope, Events::as_slice(events));
+            rows::signal_rows(record, &envelope, most_hours, Events::as_slice(events));
         });
         let functions = functions::stacks(&batch.spans);
         let stacks = batch.janks.iter().flat_map(jank::stacks).map(Vec::as_slice);

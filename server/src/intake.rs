@@ -2,6 +2,7 @@
 
 mod large_batches;
 mod outcome_counts;
+mod pending;
 mod upload;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use unjank_protocol::{Limits, Receipt, Signal};
 
 pub use self::large_batches::LargeBatches;
 pub use self::outcome_counts::{OutcomeCounts, ProjectCounts};
+use self::pending::Pending;
 pub use self::upload::{Encoding, NotInflated, Upload};
 
 use unjank_foundation::clock::{Clock, UnixTime};
@@ -22,7 +24,7 @@ use crate::forward::ForwardQueue;
 use crate::ingest::{self, Again, Checked, Context, Prepared, Refusal, SignalTally, Tally};
 use crate::metrics::IngestMetrics;
 use crate::otlp;
-use crate::recent::{Arrival, ArrivedStacks, RecentBatches, RecentNames, RecentStacks, Ticket};
+use crate::recent::{Arrival, ArrivedStacks, RecentBatches, RecentNames, RecentStacks};
 use crate::records::{Count, Outcome};
 use crate::store::{IngestLog, LogError};
 
@@ -138,8 +140,8 @@ impl Intake {
                 self.count_duplicates(caller, &again.tally);
                 Ok(again.receipt)
             }
-            Arrived::New(mut prepared, ticket) => {
-                let stored = self.store(caller, &mut prepared, ticket, bytes).await;
+            Arrived::New(mut prepared, pending) => {
+                let stored = self.store(caller, &mut prepared, pending, bytes).await;
                 if stored.is_err() {
                     let taken = stored_by_signal(&prepared.tally);
                     caller.budget.give_back_signals(taken, self.clock.now());
@@ -206,10 +208,12 @@ impl Intake {
         &self,
         caller: &Caller,
         prepared: &mut Prepared,
-        ticket: Option<Ticket>,
+        pending: Option<Pending>,
         bytes: u64,
     ) -> Result<(), Refused> {
-        let Some(ticket) = ticket else {
+        let Some(pending) = pending else {
+            let stored = prepared.tally.total(|one| one.stored);
+            debug_assert_eq!(stored, 0, "a request without a batch has no events");
             return Ok(());
         };
         // Held-back events take nothing from the quota of the other signals.
@@ -219,14 +223,17 @@ impl Intake {
             bytes,
         };
         let now = self.clock.now();
-        let charged = caller.budget.charge(cost, now);
-        charged.map_err(Refused::OverQuota)?;
+        if let Err(over) = caller.budget.charge(cost, now) {
+            pending.refused();
+            return Err(Refused::OverQuota(over));
+        }
         let record = std::mem::take(&mut prepared.record);
         if let Err(error) = self.log.append(record).await {
             caller.budget.refund(cost, self.clock.now());
+            pending.refused();
             return Err(error.into());
         }
-        ticket.stored(prepared.unstored());
+        pending.stored(prepared.unstored());
         self.recent_stacks.insert(&prepared.new_stacks);
         let project = &caller.device.project;
         self.arrived_stacks.add(project, &prepared.waiting_stacks);
@@ -289,8 +296,8 @@ enum Patience {
 /// A batch that can be read.
 enum Arrived {
     Again(Again),
-    /// A request of OpenTelemetry without events has no ticket, and nothing to store.
-    New(Prepared, Option<Ticket>),
+    /// A request of OpenTelemetry without events has nothing to store.
+    New(Prepared, Option<Pending>),
 }
 
 /// The work on one body that needs CPU only.
@@ -363,9 +370,9 @@ impl Preparation {
             let access = &intake.access;
             access.config_etag(&device.project, resource, received_at)
         });
-        let ticket = match self.arrive(&batch) {
+        let pending = match self.arrive(&batch) {
             None => None,
-            Some(Arrival::New(ticket)) => Some(ticket),
+            Some(Arrival::New(ticket)) => Some(Pending::new(ticket, &intake.metrics)),
             Some(Arrival::InFlight) => return Some(Err(Refused::InFlight)),
             Some(Arrival::Duplicate(unstored)) => {
                 let again = batch.into_again(&unstored, etag.as_deref());
@@ -376,7 +383,7 @@ impl Preparation {
         let rate_limits = caller.budget.take_signals(valid, received_at);
         batch.hold_back(rate_limits);
         let prepared = batch.into_record(&context, etag.as_deref());
-        Some(Ok(Arrived::New(prepared, ticket)))
+        Some(Ok(Arrived::New(prepared, pending)))
     }
 
     /// Registers the batch. Returns `None` for a request of OpenTelemetry without events.

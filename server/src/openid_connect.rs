@@ -35,7 +35,7 @@ use crate::access::{Counted, InstanceSecret, Throttle};
 
 /// The path below the public URL to which the provider redirects browsers.
 pub const CALLBACK: &str = "/api/v1/session/oidc/callback";
-/// The time limit for a person to log in at the provider, in microseconds.
+/// The time limit for a person to log in at the provider.
 pub const ATTEMPT_LIFE: Duration = Duration::from_secs(600);
 
 /// The maximum number of logins that wait for the provider: in all, and per address.
@@ -59,7 +59,7 @@ pub struct ProviderSettings {
     /// Empty: roles are managed in unjank.
     pub roles: RoleMap,
     pub creates_people: bool,
-    /// How long a session lasts, in microseconds.
+    /// How long a session lasts.
     pub session_life: Duration,
     pub public_url: Url,
 }

@@ -22,13 +22,14 @@ mod bounds;
 use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
+use unjank_foundation::ids::hashed_id;
 use unjank_protocol::{Attributes, Batch, Jank, Metric, Signal, Span, SpanEvent, Text};
 use uuid::Uuid;
 
 use self::message::{Raw, from_json, from_proto};
 use self::request::{Export, OfScope};
-use self::resource::{Scope, Sender, uuid_of};
-use crate::ingest::{Body, Reject};
+use self::resource::{Scope, Sender};
+use crate::ingest::{Body, MOST_BATCHES, Reject};
 
 /// What a request contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +75,6 @@ pub struct Request<'a> {
 
 /// Memory for the attributes of all events, with those that they share: enough for 10,000 events with 30 attributes each.
 const ATTRIBUTES_BYTES: usize = 32 << 20;
-/// The most resources and sessions of a request together. Each takes room in the log.
-const MOST_BATCHES: usize = 1_000;
 
 /// Reads a request. `most_events` limits the events of all resources.
 pub fn read<'a>(
@@ -89,7 +88,7 @@ pub fn read<'a>(
         .chain_update([kind as u8])
         .chain_update(body.bytes())
         .finalize();
-    let batch_id = uuid_of(&hash);
+    let batch_id = hashed_id(&hash);
     let reader = |export| Reader::new(kind, batch_id, most_events).run(export);
     if form == Form::Protobuf {
         return reader(from_proto(body.bytes())?);
@@ -219,6 +218,7 @@ impl<'a> Reader<'a> {
                     items,
                     schema_url,
                 } = scope.decode()?;
+                scope.0.prefix_names();
                 let has_schema = self.kind != Kind::Metrics;
                 let schemas = has_schema.then(|| [schema_url, schema.clone()]);
                 scope.0.add_schema(schemas.iter().flatten());

@@ -390,7 +390,9 @@ fn start_listeners(
         listeners.public.local_addr()?,
         listeners.admin.local_addr()?,
     );
+    // Written before the first answer: who finds the server ready also finds this file.
     let file = ServerFile::of_this_process(addresses);
+    file.write(data_dir)?;
     let public = serve_connections(
         listeners.public,
         Routes {
@@ -421,7 +423,6 @@ fn start_listeners(
     );
     tasks.spawn("public listener", public);
     tasks.spawn("admin listener", admin);
-    file.write(data_dir)?;
     tracing::info!(listen = %file.listen, admin_listen = %file.admin_listen, "ready for batches");
     Ok(())
 }

@@ -8,6 +8,7 @@
 mod settings_macro;
 mod collection;
 mod sampling;
+mod upload;
 
 use std::collections::BTreeMap;
 
@@ -15,9 +16,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use self::collection::{
-    Budget, Frames, JankOverride, Janks, Monitor, PageApis, Traffic, TrafficSource, Upload,
+    Budget, Frames, JankOverride, Janks, Monitor, PageApis, Traffic, TrafficSource,
 };
 pub use self::sampling::{Sampling, SpanRate, SpanSampling, Tracing};
+pub use self::upload::Upload;
 
 /// The schema version that this crate writes. It increases only when a field changes its meaning, not when fields are added.
 pub const SCHEMA: u32 = 1;

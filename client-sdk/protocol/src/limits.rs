@@ -26,13 +26,17 @@ pub struct Limits {
 
 const HOUR_US: i64 = 3_600_000_000;
 /// The maximum number of frames of a stack.
-pub(crate) const FRAMES: usize = 128;
+pub(crate) const FRAMES: usize = Limits::FRAMES;
 /// The maximum number of items of any other list of an event.
-pub(crate) const ITEMS: usize = 64;
+pub(crate) const ITEMS: usize = Limits::ITEMS;
 
 impl Limits {
     /// The default of [`Self::events`], and the most that a device sends.
     pub const EVENTS: usize = 10_000;
+    /// The default of [`Self::frames`]. One frame more is read, which shows that there were more.
+    pub const FRAMES: usize = 128;
+    /// The default of [`Self::attributes`]. One item more is read.
+    pub const ITEMS: usize = 64;
     /// The largest 64-bit number of an event: a number of bytes, requests, lost events or measurements, or a time. It is 2^42: 4 TiB, or 139
     /// years in milliseconds. Larger ones are not true; many are -1 without its sign. The sum of four million of the largest fits 64 bits.
     pub const LARGEST_NUMBER: u64 = 1 << 42;

@@ -1,8 +1,18 @@
 // Measures how much a page moves while it loads: the sum of layout shifts without user input.
-export const MOST_SHIFT = 0.05;
+import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Observes all pages that open from now on. */
+export const MOST_SHIFT = 0.05;
+const DELAYS_MS = [80, 320, 200];
+
+/** Observes all pages that open from now on, and delays their answers, as a busy server does: each part of a page comes alone. */
 export async function watchShifts(page) {
+  let asked = 0;
+  await page.route('**/api/**', async (route) => {
+    asked += 1;
+    await sleep(DELAYS_MS[asked % DELAYS_MS.length]);
+    // The page may be left by now.
+    await route.continue().catch(() => undefined);
+  });
   await page.addInitScript(() => {
     globalThis.shifts = [];
     new PerformanceObserver((list) => {

@@ -9,7 +9,7 @@ const {
   UNJANK_PROJECT: project = 'default',
 } = process.env;
 if (!url || !email || !password) throw new Error('set UNJANK_URL, UNJANK_EMAIL and UNJANK_PASSWORD');
-const TIMES = 9;
+const TIMES = 20;
 const PAGES = ['/', '/jank', '/frames', '/page-loads', '/spans', '/traces', '/traffic', '/resources', '/ingest'];
 
 const browser = await openBrowser();

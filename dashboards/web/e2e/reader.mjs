@@ -104,7 +104,7 @@ export class Reader {
   }
 }
 
-/** In the page: renders, and so sends what the new data asks for. Returns the first part that is busy. */
+/** Runs in the page. Renders it, so that it sends the requests that its new data needs. Returns the first busy part. */
 async function rendered(busy) {
   for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
   return document.querySelector(busy)?.outerHTML.slice(0, 200) ?? null;

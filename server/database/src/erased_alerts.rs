@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
+use unjank_foundation::clock::UnixTime;
+use unjank_foundation::ids::canonical_id;
 use uuid::Uuid;
 
-use super::backend::values;
+use super::Control;
+use super::backend::{Row, values};
 use super::change::Change;
 use super::erasures::{Erasure, ErasureKind};
 use super::error::ControlError;
@@ -56,6 +59,10 @@ const FORGET_GROUP: [(&str, &str); 2] = [
         ),
     ),
 ];
+/// Only locks the project, so that an erasure finishes before or after a message is saved.
+pub(super) const LOCK_PROJECT: &str = "UPDATE projects SET id = id WHERE id = $1";
+pub(super) const FINISHED: &str =
+    "SELECT id, finished_at FROM erasures WHERE project = $1 AND state = 'done' ORDER BY id";
 /// Evaluations that have read the erased rows are discarded, because they began before another evaluation. A rule that was never evaluated
 /// gets an evaluation, so that its first one is discarded, too.
 const DISCARD_EVALUATIONS: &str = "
@@ -73,12 +80,37 @@ const MESSAGES: &str = concat!(
 const CHANGE_MESSAGE: &str = "UPDATE notifications SET body = $2 WHERE id = $1";
 const DELETE_MESSAGE: &str = "DELETE FROM notifications WHERE id = $1";
 
+/// The erasures of a project that had finished when a reader began to read rows. If another one finishes in the meantime, what was read may name
+/// its subject and is not saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinishedErasures(Vec<(Uuid, Option<UnixTime>)>);
+
+impl FinishedErasures {
+    pub(super) fn read(rows: &[Row]) -> Result<Self, ControlError> {
+        let finished = rows
+            .iter()
+            .map(|row| -> Result<_, ControlError> { Ok((row.id("id")?, row.get("finished_at")?)) });
+        finished.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl Control {
+    /// Returns the finished erasures of a project. Call this before you read the rows of a message for [`Self::notify`].
+    pub async fn finished_erasures(&self, project: &str) -> Result<FinishedErasures, ControlError> {
+        FinishedErasures::read(&self.rows(FINISHED, values![project]).await?)
+    }
+}
+
 /// Deletes what alerts have of the subject of an erasure. Returns the number of deleted rows and changed messages, by table.
 pub(super) async fn forget(
     change: &mut Change<'_>,
     erasure: &Erasure,
 ) -> Result<BTreeMap<&'static str, u64>, ControlError> {
     let mut rows = BTreeMap::new();
+    // Before the first statement that looks for messages, because it waits for those that are being saved.
+    change
+        .execute(LOCK_PROJECT, values![erasure.project.as_str()])
+        .await?;
     let Some(subject) = Subject::new(erasure) else {
         return Ok(rows);
     };
@@ -188,7 +220,7 @@ impl Subject {
         Ok(named)
     }
 
-    /// Whether filters of a rule have the id. People may write install ids in capitals.
+    /// Whether filters of a rule have the id. People may write install ids as the app does.
     fn is_in_filters(&self, filters: &Json) -> bool {
         let contains = format!("contains.{}", self.dimension);
         let lists = [self.dimension, contains.as_str()].map(|name| filters[name].as_array());
@@ -198,9 +230,7 @@ impl Subject {
             .flatten()
             .filter_map(Json::as_str);
         values.any(|value| match self.dimension {
-            "install_id" => value
-                .parse::<Uuid>()
-                .is_ok_and(|id| id.to_string() == self.id),
+            "install_id" => canonical_id(value) == self.id,
             _ => value == self.id,
         })
     }

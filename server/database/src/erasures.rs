@@ -471,7 +471,7 @@ fn check(kind: ErasureKind, subject: &str) -> Result<(), ControlError> {
         Ok(())
     } else {
         Err(checks::invalid(
-            "an install id must be a UUID other than zero, and a user id must have 1 to 1,024 bytes",
+            "an install id must not be blank or zero, and a user id must have 1 to 1,024 bytes",
         ))
     }
 }

@@ -74,6 +74,7 @@ pub use self::comments::{Comment, Commented};
 pub use self::copy::{copy_sqlite, is_empty_postgres};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, NewDeviceKey};
 pub use self::documents::{Document, DocumentChange, DocumentKind, NewDocument};
+pub use self::erased_alerts::FinishedErasures;
 pub use self::erasures::{ENFORCED_DAYS, Erasure, ErasureKind, ErasureState, Receipt, Work};
 pub use self::error::ControlError;
 pub use self::federated_identities::{

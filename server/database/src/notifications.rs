@@ -9,6 +9,7 @@ use super::audit::{Action, Actor};
 use super::backend::{Notice, Row, Statements, values};
 use super::change::new_id;
 use super::checks::{self, page};
+use super::erased_alerts::{FINISHED, FinishedErasures, LOCK_PROJECT};
 use super::error::ControlError;
 use super::text_enum::text_enum;
 
@@ -182,9 +183,21 @@ const HAS_KEY: &str = "SELECT id FROM notifications WHERE key = $1";
 const FORGET: &str =
     "DELETE FROM notifications WHERE state IN ('delivered', 'failed') AND created_at < $1";
 impl Control {
-    /// Saves a message unless one with its key exists. Returns whether it was saved.
-    pub async fn notify(&self, new: &NewNotification, at: UnixTime) -> Result<bool, ControlError> {
+    /// Saves a message unless one with its key exists, or an erasure has finished since `before`, which is from before the rows of the message
+    /// were read. Returns whether it was saved.
+    pub async fn notify(
+        &self,
+        new: &NewNotification,
+        before: &FinishedErasures,
+        at: UnixTime,
+    ) -> Result<bool, ControlError> {
         let mut statements = self.begin().await?;
+        let project = new.project.as_str();
+        statements.execute(LOCK_PROJECT, values![project]).await?;
+        let finished = statements.rows(FINISHED, values![project]).await?;
+        if FinishedErasures::read(&finished)? != *before {
+            return Ok(false);
+        }
         let written = insert(&mut *statements, new, at).await?;
         statements.commit(Notice::Silent).await?;
         Ok(written)

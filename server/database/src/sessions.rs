@@ -18,7 +18,7 @@ use super::change::{Change, Entry, new_id};
 use super::error::ControlError;
 use super::secrets::SecretHash;
 
-/// How long a used token may be reused, in microseconds. This covers two tabs of a browser and lost responses.
+/// How long a used token may be reused. This covers two tabs of a browser and lost responses.
 const AT_ONCE: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug, PartialEq, Eq)]

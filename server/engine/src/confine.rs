@@ -1,7 +1,7 @@
 //! Confines ClickHouse to its data folder, whatever SQL requests.
 //!
-//! In `clickhouse local`, every user can read any file with the function `file()`, and no grant prevents that. Landlock does: the kernel denies this
-//! process and all its threads the files that are not listed here, and connections to other hosts.
+//! Grants alone do not keep the users of `clickhouse local` inside the data folder. Landlock does: the kernel denies this process and all its
+//! threads the files that are not listed here, and connections to other hosts.
 
 #[cfg(target_os = "linux")]
 use landlock::{

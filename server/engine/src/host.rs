@@ -77,8 +77,8 @@ fn lock(folder: &Path, patience: Duration) -> anyhow::Result<File> {
     }
 }
 
-/// Deletes empty definitions of databases and tables. ClickHouse does not start if there is one, and never writes one. But the SQL function
-/// `sqlite()` creates an empty file with any name before it checks the caller's rights.
+/// Deletes empty definitions of databases and tables. ClickHouse does not start if there is one, and never writes one as a definition, so nothing
+/// is lost.
 fn remove_empty_definitions(data_dir: &Path) -> anyhow::Result<()> {
     let mut folders = vec![(data_dir.join("metadata"), 0), (data_dir.join("store"), 2)];
     while let Some((folder, depth)) = folders.pop() {

@@ -1,7 +1,7 @@
 //! The terminal of ClickHouse. It hangs up when the supervisor ends for any reason.
 //!
-//! `clickhouse local` needs a terminal. Without one, it ends when a connection breaks in an unexpected way: one byte and a reset are enough, and need
-//! no password. At a terminal it logs the error and continues.
+//! `clickhouse local` needs a terminal. Without one, an error of one connection ends the whole process. At a terminal it logs the error and
+//! continues.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;

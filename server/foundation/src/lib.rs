@@ -1,4 +1,4 @@
-//! What any part of the server may use: time, background tasks, shares of a bounded resource, fingerprints, and the documents of a
+//! What any part of the server may use: time, background tasks, shares of a bounded resource, fingerprints, ids, and the documents of a
 //! project's settings. Nothing here knows events, HTTP or a database.
 
 pub mod clock;
@@ -6,6 +6,7 @@ pub mod expressions;
 pub mod fingerprint;
 pub mod forward_document;
 pub mod holm;
+pub mod ids;
 pub mod link_template;
 pub mod secret;
 pub mod shares;

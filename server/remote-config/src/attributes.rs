@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use unjank_foundation::ids::canonical_id;
 use unjank_protocol::whole_number;
 
 use super::device::Device;
-use super::percentage::canonical_id;
 
 /// The attributes of a device. All are optional. Conditions about missing attributes are false.
 #[derive(

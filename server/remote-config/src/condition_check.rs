@@ -1,12 +1,12 @@
 //! Compiles a condition to a predicate and collects its faults.
 
 use hashbrown::HashSet;
+use unjank_foundation::ids::canonical_id;
 use unjank_protocol::{Glob, Network};
 
 use super::check::{closest, hint};
 use super::condition::{BuildRange, Condition, Percentage};
 use super::fault::{Fault, FaultCode, Faults};
-use super::percentage::canonical_id;
 use super::percentage::{Salted, buckets_of};
 use super::predicate::{Names, Predicate, TextOf, VersionOf};
 use super::requirement::Requirement;
@@ -89,8 +89,9 @@ impl ConditionCheck<'_> {
             Condition::AppId(ids) => self.ids(ids, &at("app_id"), |device| device.app_id),
             Condition::UserId(ids) => self.ids(ids, &at("user_id"), |device| device.user_id),
             Condition::InstallId(ids) => {
-                let ids: Vec<_> = ids.iter().map(|id| canonical_id(id)).collect();
-                self.ids(&ids, &at("install_id"), |device| device.install_id)
+                self.texts(ids, MAX_IDS, &at("install_id"));
+                let ids = ids.iter().map(|id| canonical_id(id).into_boxed_str());
+                Predicate::OneOf(|device| device.install_id, Names::Exact(ids.collect()))
             }
             Condition::OsName(names) => self.names(names, &at("os_name"), |device| device.os_name),
             Condition::DeviceClass(names) => {

@@ -56,7 +56,7 @@ pub use self::fault::{Fault, FaultCode};
 pub use self::flags::Reason;
 pub use self::forecast::{Forecast, ForecastResult, SignalForecast};
 pub use self::json_schema::base_schema;
-pub use self::percentage::{BUCKETS, bucket, canonical_id};
+pub use self::percentage::{BUCKETS, bucket};
 pub use self::reach::Reach;
 pub use self::resolve::{Resolved, etag};
 pub use self::shadow::INCIDENT_ID_PREFIX;

@@ -1,7 +1,6 @@
 //! Percentages of installs: selects the installs of a roll-out.
 
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 /// The number of buckets. The finest step of a percentage is 0.001.
 pub const BUCKETS: u32 = 100_000;
@@ -14,12 +13,6 @@ pub const BUCKETS: u32 = 100_000;
 #[must_use]
 pub fn bucket(salt: &str, id: &str) -> u32 {
     Salted::new(salt).bucket(id)
-}
-
-/// Returns the form of an install's id that conditions, percentages and queries compare. Systems of Apple write UUIDs in capitals.
-#[must_use]
-pub fn canonical_id(id: &str) -> String {
-    Uuid::try_parse(id.trim()).map_or_else(|_| id.to_owned(), |id| id.to_string())
 }
 
 /// A salt, hashed in advance.

@@ -13,6 +13,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde::{Deserialize, Deserializer};
 use unjank_database::DeviceKeyAlgorithm;
 use unjank_foundation::clock::UnixTime;
+use unjank_foundation::ids::id_of;
 use uuid::Uuid;
 
 /// The tolerated clock difference between a signing back end and this server, in seconds.
@@ -41,7 +42,7 @@ pub enum TokenError {
     NotYet,
     #[error("the device token is valid for more than 24 hours; shorten its lifetime")]
     TooLong,
-    #[error("the device token's `sub` is not an install id (a UUID)")]
+    #[error("the device token's `sub` is blank; set it to the install id")]
     Subject,
 }
 
@@ -198,7 +199,7 @@ impl DeviceKeys {
         if expires.saturating_sub(now) > LONGEST_LIFE_S + LEEWAY_S {
             return Err(TokenError::TooLong);
         }
-        let install_id = claims.sub.parse().map_err(|_| TokenError::Subject)?;
+        let install_id = id_of(&claims.sub).ok_or(TokenError::Subject)?;
         Ok(TokenHolder {
             project: Arc::clone(project),
             install_id,

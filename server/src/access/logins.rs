@@ -25,9 +25,9 @@ use super::password::{self, PasswordError};
 use super::session_token::{SessionHolder, SessionTokens};
 use super::throttle::{Attempt, Counted, Throttle};
 
-/// How long an unused session is valid, in microseconds.
+/// How long an unused session is valid.
 pub const SESSION_LIFE: Duration = Duration::from_secs(14 * 86_400);
-/// How long an invitation is valid, in microseconds.
+/// How long an invitation is valid.
 const INVITATION_LIFE: Duration = Duration::from_secs(7 * 86_400);
 
 /// The maximum number of passwords hashed concurrently. Each takes 19 MiB and a core.

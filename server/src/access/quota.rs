@@ -192,7 +192,7 @@ struct Day {
     bytes: u64,
     /// Days since the epoch.
     number: i64,
-    /// Microseconds until the next day.
+    /// The time until the next day.
     left: Duration,
 }
 

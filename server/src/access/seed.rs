@@ -5,7 +5,7 @@ use unjank_database::{
 };
 use unjank_foundation::clock::UnixTime;
 
-use super::ingest_keys::{IngestKeys, SeedKey};
+use super::settings_keys::{IngestKeys, SeedKey};
 
 /// Creates the project and keys that do not exist. A revoked key stays revoked.
 pub async fn seed(

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::InstanceSecret;
 
-/// The lifetime of a token in seconds. After that, the refresh token gets a new one.
+/// The lifetime of a token. After that, the refresh token gets a new one.
 pub const SESSION_TOKEN_LIFE: Duration = Duration::from_secs(600);
 const AUDIENCE: &str = "unjank-session";
 

@@ -60,7 +60,7 @@ pub struct Notifier {
     pub mailer: Mailer,
     /// The URL of this installation for its users, without a trailing slash.
     pub public_url: String,
-    /// How long the first incident of a rule waits for others, in microseconds.
+    /// How long the first incident of a rule waits for others.
     pub group_wait: Duration,
     /// The name under which this server holds leases.
     pub holder: String,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use unjank_database::{Actor, Control, Erasure, ErasureKind, ErasureState};
+use unjank_foundation::ids::canonical_id;
 use unjank_foundation::task::Tasks;
-use uuid::Uuid;
 
 use super::runtime;
 use crate::config::Shared;
@@ -44,9 +44,9 @@ pub(super) struct EraseArgs {
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 struct Subject {
-    /// Erase this install.
-    #[arg(long, value_name = "UUID")]
-    install: Option<Uuid>,
+    /// Erase this install: its UUID, or the text that the app has for it.
+    #[arg(long, value_name = "ID")]
+    install: Option<String>,
 
     /// Erase this user id, as reported by the app.
     #[arg(long, value_name = "ID")]
@@ -61,7 +61,7 @@ pub(super) fn run(shared: &Shared, args: &EraseArgs) -> anyhow::Result<()> {
     let (kind, subject) = match &args.subject {
         Subject {
             install: Some(id), ..
-        } => (ErasureKind::Install, id.to_string()),
+        } => (ErasureKind::Install, canonical_id(id)),
         Subject {
             user_id: Some(id), ..
         } => (ErasureKind::User, id.clone()),

@@ -40,7 +40,8 @@ async fn save_override(app: &App, actor: &Actor) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Fires because of the leak on the product page, in the first round of evaluations.
+/// Fires because of the leak on the product page, in the first round of evaluations. Its bounds are low, so that the few samples of
+/// 120 installs are enough.
 async fn save_alert_rule(app: &App, actor: &Actor) -> anyhow::Result<()> {
     let rule = Rule::from_value(json!({
         "name": "Memory after a quarter of an hour of use", "severity": "warning", "owner": "team-catalogue",
@@ -48,8 +49,11 @@ async fn save_alert_rule(app: &App, actor: &Actor) -> anyhow::Result<()> {
             "signal": "metrics", "measure": "p75", "by": ["page"],
             "filters": {"name": ["memory_used_bytes"], "uptime": ["15m_1h", "over_1h"]},
         },
-        "window_minutes": 7 * 1_440, "least_samples": 50, "for_minutes": 0,
-        "condition": {"kind": "regression", "compare": "same_age", "effect": {"worse": "up", "least_relative": 0.2}},
+        "window_minutes": 14 * 1_440, "least_samples": 20, "for_minutes": 0,
+        "condition": {
+            "kind": "regression", "compare": "same_age",
+            "effect": {"worse": "up", "least_relative": 0.2, "significance": 0.01},
+        },
     }))
     .map_err(|faults| anyhow::anyhow!("the demo's alert rule has faults: {faults:?}"))?;
     let text = RuleText {

@@ -149,10 +149,23 @@ fn attribute<'s>(span: &'s Span<'_>, name: &str) -> &'s str {
     found.map_or("", |(_, value)| value.as_str())
 }
 
+/// Returns the name that an attribute of a span has among the attributes of its scope, if it is one of these.
+fn name_in_scope(key: &str) -> Option<&str> {
+    let name = key.strip_prefix("otel.scope.")?;
+    (!["name", "version", "schema_url"].contains(&name)).then_some(name)
+}
+
 fn scope(span: &Span<'_>) -> InstrumentationScope {
+    let mut list = AttributeList::default();
+    for (key, value) in &span.attributes.0 {
+        if let Some(name) = name_in_scope(key) {
+            list.stored(name, value);
+        }
+    }
     InstrumentationScope {
         name: attribute(span, "otel.scope.name").to_owned(),
         version: attribute(span, "otel.scope.version").to_owned(),
+        attributes: list.into_inner(),
         ..InstrumentationScope::default()
     }
 }
@@ -230,7 +243,7 @@ fn attributes(span: &Span<'_>, batch: &Batch<'_>) -> AttributeList {
         list.float("unjank.sample_rate", span.sample_rate);
     }
     for (key, value) in &span.attributes.0 {
-        if !FIELDS.contains(&key.as_str()) {
+        if !FIELDS.contains(&key.as_str()) && name_in_scope(key).is_none() {
             list.stored(key, value);
         }
     }

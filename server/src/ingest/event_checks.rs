@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use unjank_foundation::clock::{HOUR, UnixTime};
+use unjank_foundation::clock::UnixTime;
 use unjank_protocol::{Attributes, Histogram, Limits, Rejected, Signal, Text, Timestamp};
 
 use super::device_clock::DeviceClock;
@@ -37,27 +37,28 @@ pub(super) trait Event {
         Self: Sized;
 }
 
-/// The part of a table's order that differs between the rows of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What decides the order of the rows of a batch in their table. The hour of the time comes first.
+#[derive(Clone, Copy)]
 pub(super) struct Place<'e> {
-    /// Hours since the epoch.
-    pub(super) hour: i64,
-    name: &'e str,
-    time: Timestamp,
+    /// `None` if the table is ordered by hour and time alone.
+    pub(super) name: Option<&'e str>,
+    pub(super) time: UnixTime,
 }
 
 impl<'e> Place<'e> {
     /// For a table that is ordered by hour and time.
     pub(super) fn at(time: Timestamp) -> Self {
-        Self::named("", time)
+        Self {
+            name: None,
+            time: UnixTime::from(time),
+        }
     }
 
     /// For a table that is ordered by hour, name and time.
     pub(super) fn named(name: &'e str, time: Timestamp) -> Self {
         Self {
-            hour: UnixTime::from(time).number_of(HOUR),
-            name,
-            time,
+            name: Some(name),
+            ..Self::at(time)
         }
     }
 }

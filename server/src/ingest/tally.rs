@@ -53,6 +53,11 @@ impl Tally {
     pub(super) fn hold_back(&mut self, limits: &[RateLimit]) {
         for limit in limits.iter().filter(|limit| limit.dropped > 0) {
             let tally = self.get_mut(limit.signal);
+            debug_assert_eq!(
+                u64::from(tally.stored),
+                limit.dropped,
+                "a signal is held back as a whole"
+            );
             tally.held_back += std::mem::take(&mut tally.stored);
         }
     }

@@ -242,7 +242,7 @@ async fn user_info(
 ) -> Result<Claims, OidcError> {
     let invalid = |text: &str| OidcError::Invalid(format!("user info: {text}"));
     let token = tokens.access_token().clone();
-    // The library panics on a token that is not a valid header value.
+    // The library expects a token that is a valid header value.
     if HeaderValue::from_str(token.secret()).is_err() {
         return Err(invalid("the access token contains control characters"));
     }

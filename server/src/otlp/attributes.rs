@@ -239,10 +239,12 @@ mod tests {
     use crate::otlp::bounds::{of, text};
 
     #[test]
-    fn an_event_keeps_its_own_attributes_and_then_those_of_its_scope() {
+    fn an_event_has_its_own_attributes_and_then_those_of_its_scope_under_other_names() {
         let span = json!({"traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "spanId": "051581bf3cb55c13",
             "attributes": [text("team", "span"), text("otel.scope.name", "span")]});
-        let scope = json!({"name": "shop.cart", "attributes": [text("team", "scope"), text("tier", "scope")]});
+        let of_scope = ["team", "otel.scope.tier", "name"];
+        let scope =
+            json!({"name": "shop.cart", "attributes": of_scope.map(|name| text(name, "scope"))});
         let of_resource = ["team", "tier", "otel.scope.name", "region"];
         let resource = json!({"attributes": of_resource.map(|name| text(name, "resource"))});
         let request = json!({"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope, "spans": [span]}]}]});
@@ -255,7 +257,9 @@ mod tests {
             let expected = [
                 ("team", "span"),
                 ("otel.scope.name", "shop.cart"),
-                ("tier", "scope"),
+                ("otel.scope.team", "scope"),
+                ("otel.scope.tier", "scope"),
+                ("tier", "resource"),
                 ("region", "resource"),
             ];
             assert_eq!(attributes, expected);

@@ -2,6 +2,7 @@
 //! `telemetry`, `os`, `device`, `app`, `browser`, `deployment`), and the older ones in use.
 
 use sha2::{Digest, Sha256};
+use unjank_foundation::ids::{hashed_id, id_of};
 use unjank_protocol::{Resource, Text, whole_number};
 use uuid::Uuid;
 
@@ -25,10 +26,25 @@ message! {
     }
 }
 
+/// The beginning of the names that attributes of a scope have among those of an event.
+const OF_SCOPE: &str = "otel.scope.";
 /// The schema of the names that the events use, with the version of the semantic conventions.
 const SCHEMA_URL: &str = "otel.scope.schema_url";
+/// Attributes of a scope that would have the names of its fields.
+const FIELDS_OF_SCOPE: [&str; 3] = ["name", "version", "schema_url"];
 
 impl<'a> Scope<'a> {
+    /// Gives the attributes the names that they have among those of an event.
+    pub(super) fn prefix_names(&mut self) {
+        let attributes = &mut self.attributes.0;
+        attributes.retain(|one| !FIELDS_OF_SCOPE.contains(&one.key.as_str()));
+        for KeyValue { key, .. } in attributes {
+            if !key.starts_with(OF_SCOPE) {
+                *key = format!("{OF_SCOPE}{}", key.as_str()).into();
+            }
+        }
+    }
+
     /// Adds the first schema that is known as an attribute: that of the scope, else that of its resource.
     pub(super) fn add_schema<'s>(&mut self, schemas: impl IntoIterator<Item = &'s Text<'a>>)
     where
@@ -136,18 +152,18 @@ const INSTALL_IDS: [&str; 3] = ["app.installation.id", "device.id", "service.ins
 /// The best id that a resource has, or the hash of all its attributes.
 fn install_id(attributes: &[KeyValue<'_>]) -> Uuid {
     let sent = INSTALL_IDS.iter().find_map(|name| {
-        let mut of_name = attributes.iter().filter(|one| one.key.as_str() == *name);
-        of_name.rfind(|one| !one.value.0.is_empty())
+        let of_name = attributes.iter().filter(|one| one.key.as_str() == *name);
+        of_name.rev().find_map(|one| id_of(&one.value.0))
     });
     if let Some(sent) = sent {
-        return id(&sent.value.0);
+        return sent;
     }
     let mut digest = Sha256::new();
     for KeyValue { key, value } in attributes {
         digest.update(key.as_bytes());
         digest.update(value.0.as_bytes());
     }
-    uuid_of(&digest.finalize())
+    hashed_id(&digest.finalize())
 }
 
 /// What an app runs for, by the names that people use for environments.
@@ -160,17 +176,7 @@ fn mode(environment: &str) -> Option<&'static str> {
     }
 }
 
-/// An id as a UUID. OpenTelemetry has ids of any text; those that are no UUID are hashed.
+/// The id that a text names. A blank text is as good as none.
 pub(super) fn id(text: &str) -> Uuid {
-    let text = text.trim();
-    if text.is_empty() {
-        return Uuid::nil();
-    }
-    Uuid::try_parse(text).unwrap_or_else(|_| uuid_of(&Sha256::digest(text)))
-}
-
-/// A UUID of version 8, whose bits are those of a hash.
-pub(super) fn uuid_of(hash: &[u8]) -> Uuid {
-    let first = hash.first_chunk().copied().unwrap_or_default();
-    uuid::Builder::from_custom_bytes(first).into_uuid()
+    id_of(text).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
 //! Converts filter values to the form in which rows store them.
 
-use unjank_remote_config::canonical_id;
+use unjank_foundation::ids::canonical_id;
 
-/// Dimensions with UUIDs.
+/// Dimensions with ids.
 const IDS: [&str; 2] = ["install_id", "session_id"];
 /// Dimensions that are stored in lower case.
 const LOWER_CASE: [&str; 8] = [
@@ -16,7 +16,7 @@ const LOWER_CASE: [&str; 8] = [
     "outcome",
 ];
 
-/// Converts a filter value to the stored form: UUIDs have hyphens, and they and the [`LOWER_CASE`] dimensions are in lower case.
+/// Converts a filter value to the stored form: ids are UUIDs with hyphens, and they and the [`LOWER_CASE`] dimensions are in lower case.
 pub(super) fn stored_form(dimension: &str, value: &str) -> String {
     match dimension {
         _ if IDS.contains(&dimension) => canonical_id(value),

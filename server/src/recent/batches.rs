@@ -51,7 +51,8 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.batches.lock().in_flight.remove(&self.key);
+        let was_in_flight = self.batches.lock().in_flight.remove(&self.key);
+        debug_assert!(was_in_flight, "a batch has one ticket at a time");
     }
 }
 
@@ -139,6 +140,10 @@ impl Memory {
             self.young.unstored.clear();
         }
         self.young.batches.insert(key);
+        debug_assert!(
+            self.young.batches.len() <= (capacity / 2).max(1),
+            "the memory is bounded"
+        );
     }
 }
 

@@ -63,7 +63,11 @@ impl<'f> Frame<'f> {
     ) -> Result<[Option<(Kind, Cursor<'f>)>; N], BadFrame> {
         let mut found = [None; N];
         let mut rest = Cursor(self.data);
-        for (kind, one) in self.columns()? {
+        let mut columns = self.columns()?;
+        while found.iter().any(Option::is_none)
+            && let Some(column) = columns.next()
+        {
+            let (kind, one) = column?;
             let values = rest.sized()?;
             let mut wanted = names.iter().zip(&mut found);
             if let Some((_, column)) = wanted.find(|(name, _)| **name == one) {
@@ -73,16 +77,17 @@ impl<'f> Frame<'f> {
         Ok(found)
     }
 
-    pub fn columns(&self) -> Result<Vec<(Kind, &'f str)>, BadFrame> {
+    /// Returns the kinds and names of the columns.
+    pub fn columns(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(Kind, &'f str), BadFrame>> + use<'f>, BadFrame> {
         let mut cursor = Cursor(self.schema);
         cursor.name()?;
         let count = cursor.u16()?;
-        let mut columns = Vec::with_capacity(usize::from(count));
-        for _ in 0..count {
+        Ok((0..count).map(move |_| {
             let kind = Kind::from_code(cursor.u8()?).ok_or(BadFrame("unknown kind of column"))?;
-            columns.push((kind, cursor.name()?));
-        }
-        Ok(columns)
+            Ok((kind, cursor.name()?))
+        }))
     }
 }
 
@@ -114,7 +119,7 @@ impl<'f> Block<'f> {
             .collect();
         let rows = parts.iter().map(|part| part.rows).sum();
         Ok(Self {
-            columns: first.columns()?,
+            columns: first.columns()?.collect::<Result<_, _>>()?,
             parts,
             rows,
             next: 0,

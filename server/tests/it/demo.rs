@@ -335,6 +335,16 @@ async fn changes_between_versions_are_visible(demo: &Demo) {
     assert!(now < 0.95 * before.unwrap(), "{now} after {before:?}");
 }
 
+async fn the_alert_rule_fires(demo: &Demo) {
+    let url = format!("{}/api/v1/projects/shop/incidents", demo.program.listen);
+    let fires = async || {
+        let request = demo.program.client.get(&url).bearer_auth(&demo.token);
+        let answer: Value = request.send().await.unwrap().json().await.unwrap();
+        answer["incidents"][0]["group"]["page"] == "ProductActivity"
+    };
+    until("the alert rule of the demo fires", fires).await;
+}
+
 fn sizes(folder: &Path) -> String {
     let query = "SELECT (SELECT count() FROM spans), (SELECT count() FROM janks), (SELECT sum(count) FROM spans_daily), \
         (SELECT sum(count) FROM outcomes WHERE project != ''), (SELECT sum(count) FROM usage_daily)";
@@ -348,6 +358,7 @@ async fn a_demo_has_consistent_data_and_is_seeded_once() {
     roll_ups_agree_with_raw_rows(&demo);
     percentiles_agree_with_raw_rows(&demo).await;
     changes_between_versions_are_visible(&demo).await;
+    the_alert_rule_fires(&demo).await;
 
     let folder = demo.folder.path();
     let before = sizes(folder);

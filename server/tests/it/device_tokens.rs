@@ -6,14 +6,15 @@ use serde_json::{Value, json};
 
 use crate::otlp;
 use crate::server::{Answer, KEY, NOW, Server, batch, span};
+use crate::symbol_uploads::files_below;
 use crate::wait;
 
 const PROJECT: &str = "/api/v1/projects/default";
-const KEYS: &str = "/api/v1/projects/default/device-keys";
-const SECRET: &str = "a-secret-of-the-app's-own-back-end";
+pub(crate) const KEYS: &str = "/api/v1/projects/default/device-keys";
+pub(crate) const SECRET: &str = "a-secret-of-the-app's-own-back-end";
 const INSTALL: &str = "5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a11";
 
-fn token(kid: &str, install: &str) -> String {
+pub(crate) fn token(kid: &str, install: &str) -> String {
     token_for(&json!("default"), kid, install)
 }
 
@@ -142,11 +143,14 @@ async fn an_unusable_device_key_is_refused_and_no_secret_is_shown_or_stored() {
     }
     let key = json!({"algorithm": "HS256", "material": SECRET});
     let made = server.call(&admin, Method::POST, KEYS, Some(key)).await;
+    assert_eq!(made.status, 201);
     let listed = server.call(&admin, Method::GET, KEYS, None).await;
+    assert_eq!(listed.body["keys"].as_array().unwrap().len(), 1);
     assert!(!format!("{:?}{:?}", made.body, listed.body).contains(SECRET));
-    for entry in std::fs::read_dir(server.data_dir()).unwrap() {
-        let path = entry.unwrap().path();
-        let bytes = std::fs::read(&path).unwrap_or_default();
+    let files = files_below(server.data_dir());
+    assert!(files.iter().any(|path| path.ends_with("control.sqlite")));
+    for path in files {
+        let bytes = std::fs::read(&path).unwrap();
         let text = String::from_utf8_lossy(&bytes);
         assert!(
             !text.contains(SECRET) && !text.contains(&admin),

@@ -1,5 +1,6 @@
 //! Exports of rows, traces, stacks and reports, by the command and by the API, and the content of a report on a known run.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Output;
 
@@ -292,6 +293,8 @@ async fn an_export_of_several_blocks_contains_all_rows() {
     let server = stored(&batches).await;
     let csv = text(&export(&server, &[&["csv", "spans"][..], &PERIOD[..]].concat()).await);
     assert_eq!(csv.lines().count(), 70_001);
+    let different: BTreeSet<_> = csv.lines().collect();
+    assert_eq!(different.len(), 70_001);
     assert!(csv.starts_with("\"project\",\"app_id\""));
     let formula = ["csv", "spans", "--filter", "name==1+1"];
     let formula = text(&export(&server, &[&formula[..], &PERIOD[..]].concat()).await);

@@ -2,6 +2,7 @@
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
+use unjank_foundation::ids::canonical_id;
 use unjank_remote_config::bucket;
 
 use crate::remote_config::save;
@@ -30,7 +31,7 @@ pub(crate) fn configuration() -> Value {
 /// Returns an install inside or outside that half.
 pub(crate) fn install(within: bool) -> String {
     let mut ids = (0..).map(|number| format!("install-{number}"));
-    ids.find(|id| (bucket("canary", id) < 50_000) == within)
+    ids.find(|id| (bucket("canary", &canonical_id(id)) < 50_000) == within)
         .unwrap()
 }
 

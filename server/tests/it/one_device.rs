@@ -332,12 +332,17 @@ async fn questions_that_cannot_be_answered_are_refused() {
             503,
             "store_unavailable",
         ),
+        (
+            json!({"attributes": {"install_id": "7"}}),
+            503,
+            "store_unavailable",
+        ),
     ] {
         let answer = ask(&server, &viewer, body.clone()).await;
         assert_eq!(answer.outcome(), (status, code.to_owned()), "{body}");
     }
-    // An id of another form cannot have sent a batch, so ClickHouse is not asked.
-    let other = ask(&server, &viewer, json!({"attributes": {"install_id": "7"}})).await;
+    // A blank id names no install, so ClickHouse is not asked.
+    let other = ask(&server, &viewer, json!({"attributes": {"install_id": " "}})).await;
     assert_eq!(other.status, 200, "{:?}", other.body);
     // A build is read as devices send it.
     for build in [json!(41_200), json!("41200"), json!(41_200.0)] {

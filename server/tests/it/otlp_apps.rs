@@ -62,7 +62,7 @@ async fn a_hang_of_metric_kit_has_the_stack_of_the_thread_at_fault() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_trace_shows_the_schema_the_attributes_of_links_and_what_the_app_dropped() {
+async fn a_trace_shows_the_scope_the_attributes_of_links_and_what_the_app_dropped() {
     let asked = Asked::of(&[]).await;
     let mut one = span("tap", 1);
     one["links"] = json!([{"traceId": "0102030405060708090a0b0c0d0e0f10", "spanId": "0102030405060708",
@@ -72,6 +72,8 @@ async fn a_trace_shows_the_schema_the_attributes_of_links_and_what_the_app_dropp
     one["droppedLinksCount"] = json!(0);
     let mut request = traces(&[one]);
     request["resourceSpans"][0]["schemaUrl"] = json!("https://opentelemetry.io/schemas/1.44.0");
+    let scope = &mut request["resourceSpans"][0]["scopeSpans"][0]["scope"];
+    scope["attributes"] = json!([text("team", "platform"), text("version", "3")]);
     let sent = send(&asked.server, "traces", &request).await;
     assert_eq!(sent, (200, json!({})));
     asked.server.drained().await;
@@ -85,6 +87,7 @@ async fn a_trace_shows_the_schema_the_attributes_of_links_and_what_the_app_dropp
             "otel.dropped_events_count": "3",
             "otel.scope.name": "shop.cart",
             "otel.scope.version": "2",
+            "otel.scope.team": "platform",
             "otel.scope.schema_url": "https://opentelemetry.io/schemas/1.44.0",
             "team": "checkout",
         }),

@@ -43,7 +43,7 @@ async fn every_inserted_column_has_the_type_that_its_table_declares() {
         let mut ours: Vec<String> = frame
             .columns()
             .unwrap()
-            .iter()
+            .map(Result::unwrap)
             .map(|(kind, name)| format!("{name}\t{}", kind.sql_type()))
             .collect();
         // The writer adds this column.

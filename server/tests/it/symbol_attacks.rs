@@ -84,8 +84,14 @@ async fn archives_that_inflate_without_end_are_refused() {
     let limits = ["--symbols-parser-memory-bytes", "134217728"];
     let (server, token) = server(&limits).await;
     let zeros = vec![b' '; 80 << 20];
+    let limits = [
+        "larger than 64 MiB",
+        "does not fit in memory",
+        "more than 128 MiB of memory",
+    ];
+    let is_limit = |reason: &str| limits.iter().any(|limit| reason.contains(limit));
     let reason = refusal(&server, &token, &bundle(&[("manifest.json", &zeros)])).await;
-    assert!(!reason.is_empty());
+    assert!(is_limit(&reason), "{reason}");
     let path = "files/_/_/app.js.map";
     let bomb = bundle(&[("manifest.json", &manifest(path)), (path, &zeros)]);
     let state = upload_to(&server, (&token, "default"), &bomb).await;
@@ -173,7 +179,7 @@ async fn damaged_debug_information_is_refused_or_harmless() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_files_in_one_request_do_not_hold_it_up() {
+async fn a_request_may_name_a_thousand_files_and_no_more() {
     let (server, token) = server(&[]).await;
     let mut wanted = json!({});
     for number in 0..1_000 {

@@ -136,7 +136,7 @@ async fn a_folder_is_uploaded_checked_listed_and_removed() {
     run(&["list"]).await.expect(0, &["1 files"]);
 }
 
-/// A library with a compressed section that declares more than all memory of the machine.
+/// A library with a compressed section that declares more than a file of its size can contain.
 pub(crate) fn damaged_library(folder: &Path) -> Vec<u8> {
     let (source, library) = (folder.join("pay.c"), folder.join("libpay.so"));
     std::fs::write(&source, "int pay(void) { return 1; }\n").unwrap();
@@ -163,8 +163,9 @@ pub(crate) fn damaged_library(folder: &Path) -> Vec<u8> {
     };
     let places: Vec<usize> = (0..data.len() - 25).filter(headers).collect();
     assert!(!places.is_empty());
+    let declared = 2_000 * data.len() as u64;
     for place in places {
-        data[place + 8..place + 16].copy_from_slice(&(1_u64 << 46).to_le_bytes());
+        data[place + 8..place + 16].copy_from_slice(&declared.to_le_bytes());
     }
     data
 }

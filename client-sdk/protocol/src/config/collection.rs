@@ -1,4 +1,4 @@
-//! What the device measures, and how it sends it.
+//! What the device measures, and how much of it.
 
 use std::collections::BTreeMap;
 
@@ -133,19 +133,5 @@ settings! {
         page_loads: u32 = 200,
         /// Stalls.
         janks: u32 = 60,
-    }
-}
-
-settings! {
-    /// When and how much the device uploads.
-    Upload {
-        /// The interval between uploads, in seconds: 5 to 86,400.
-        interval_s: u32 = 60,
-        /// The maximum number of events in a batch: 1 to 10,000.
-        max_batch_events: u32 = 500,
-        /// The maximum number of bytes kept on the device while it is offline: 65,536 to 1,073,741,824. The oldest batches are dropped first.
-        max_queue_bytes: u64 = 5 * 1024 * 1024,
-        /// Whether to upload only over unmetered networks.
-        wifi_only: bool = false,
     }
 }

@@ -147,6 +147,8 @@ fn a_record_that_is_too_large_is_rejected_and_those_before_it_are_kept() {
         })
     ));
     assert_eq!(log.append(&[3; 10]).unwrap().seq, 2);
+    log.sync().unwrap();
+    assert_eq!(read_all(&log), [(1, vec![1; 10]), (2, vec![3; 10])]);
 }
 
 #[test]

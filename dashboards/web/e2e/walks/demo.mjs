@@ -28,6 +28,19 @@ export async function open(reader, path, title) {
   await reader.settled();
 }
 
+/** Rules are evaluated every two seconds here. The limit is long because a busy machine is slow. */
+const ROUNDS_MS = 120_000;
+
+/** Opens the list of incidents once the alert rule of the demo has fired. */
+export async function openFiringIncidents(reader) {
+  const firing = reader.page.getByRole('table', { name: 'Firing incidents' }).locator('tbody tr');
+  const end = Date.now() + ROUNDS_MS;
+  do {
+    check(Date.now() < end, 'the alert rule of the demo did not fire');
+    await open(reader, at('/incidents'), 'Incidents');
+  } while (!(await firing.filter({ hasText: 'ProductActivity' }).first().isVisible()));
+}
+
 /** The value of a card. */
 function card({ page }, label) {
   const named = page.locator('.label').getByText(label, { exact: true });
@@ -64,6 +77,7 @@ async function the_demo_has_the_work_of_a_team(reader) {
   await rows('Jank groups').filter({ hasText: 'resolved in' }).first().waitFor();
   await open(reader, at('/alert-rules'), 'Alert rules');
   await page.getByRole('link', { name: 'Memory after a quarter of an hour of use' }).waitFor();
+  await openFiringIncidents(reader);
   await open(reader, '/config', 'Remote config');
   await page.getByRole('region', { name: 'Override every-checkout-of-4-12' }).waitFor();
 }
@@ -270,7 +284,7 @@ async function traces_match_the_raw_tables(reader, state) {
   const shown = await table.locator('tbody tr').first().locator('td').nth(1).innerText();
   rounded(shown, Number(slowest.duration_us) / 1000, 'the slowest checkout');
   await reader.look('demo-traces');
-  // More roots than one response contains.
+  // There are more roots than one response contains.
   const roots = await one(state, `SELECT count() AS count FROM spans WHERE parent_span_id = 0 AND ${within('start')}`);
   await open(reader, at('/traces?root=true&limit=200'), 'Traces');
   await page.getByRole('button', { name: 'Show more' }).click();
@@ -391,7 +405,7 @@ async function every_event_has_an_outcome_on_ingest_health(reader, state) {
   );
   const table = reader.page.getByRole('table').first();
   const row = table.locator('tbody tr').filter({ hasText: 'unjank' }).filter({ hasText: '0.4.0' });
-  // Without the share beside a number.
+  // Leaves out the share beside a number.
   const cells = (await row.locator('td').allInnerTexts()).map((text) => text.trim().split(' ')[0]);
   for (const [name, value] of Object.entries(newest)) {
     check(cells.includes(String(value)), `${name}: ${value} is not in ${cells}`);

@@ -1,7 +1,7 @@
 // The pages of the demo on other screens and in dark colours, and while they load.
 import { shiftFault, watchShifts } from '../layout_shift.mjs';
 import { check } from '../reader.mjs';
-import { at, LATEST, open, PAIR } from './demo.mjs';
+import { at, LATEST, open, openFiringIncidents, PAIR } from './demo.mjs';
 
 const PAGES = {
   overview: '/',
@@ -22,40 +22,70 @@ const PAGES = {
   version: `/versions/${LATEST}`,
 };
 
-async function see(reader, suffix) {
-  await watchShifts(reader.page);
-  for (const [name, path] of Object.entries(PAGES)) {
-    await reader.page.goto(at(path));
+/** Pages of single things: a list, and the beginning of the links in it. */
+const SINGLE = {
+  group: [`/jank?${PAIR}`, '/jank/'],
+  trace: ['/traces?name=checkout', '/traces/'],
+  session: ['/sessions', '/sessions/'],
+  incident: ['/incidents', '/incidents/'],
+  'alert-rule': ['/alert-rules', '/alert-rules/'],
+};
+
+/** The names and addresses of all pages, single things included. */
+export async function addresses(reader) {
+  await openFiringIncidents(reader);
+  const found = Object.entries(PAGES).map(([name, path]) => [name, at(path)]);
+  for (const [name, [list, link]] of Object.entries(SINGLE)) {
+    await reader.page.goto(at(list));
+    const first = reader.page.locator(`main td a[href^="${link}"]`).first();
+    found.push([name, await first.getAttribute('href')]);
+  }
+  return found;
+}
+
+async function see(reader, suffix, { shifts = false } = {}) {
+  const pages = await addresses(reader);
+  if (shifts) await watchShifts(reader.page);
+  for (const [name, path] of pages) {
+    await reader.page.goto(path);
     await reader.page.locator('h1').waitFor();
     await reader.settled();
-    reader.faults.push(...(await shiftFault(reader.page, `demo-${name}-${suffix}`)));
+    if (shifts) reader.faults.push(...(await shiftFault(reader.page, `demo-${name}-${suffix}`)));
     await reader.look(`demo-${name}-${suffix}`);
     await reader.overflow(`demo-${name}-${suffix}`);
   }
 }
 
-/** Pages of single things: a list, and the beginning of the links in it. */
-const SINGLE = {
-  group: [`/jank?${PAIR}`, '/jank/'],
-  session: ['/sessions', '/sessions/'],
-};
+/** Counts of installs take most of the time of a query. */
+const COUNTS_INSTALLS = /\/query\/(janks|metrics)\?.*measure=installs/;
 
-async function pages_of_single_things_do_not_move_while_they_load(reader) {
+async function the_first_numbers_do_not_wait_for_installs(reader) {
   const { page } = reader;
-  await watchShifts(page);
-  for (const [name, [list, link]] of Object.entries(SINGLE)) {
-    await page.goto(at(list));
+  for (const [path, name] of [
+    ['/jank', 'Jank groups'],
+    ['/resources', 'Metrics'],
+  ]) {
+    let answer = () => {};
+    const held = new Promise((resolve) => (answer = resolve));
+    await page.route(COUNTS_INSTALLS, async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.goto(at(path));
+    const row = page.getByRole('table', { name, exact: true }).locator('tbody tr').first();
+    await row.getByText('…').first().waitFor();
+    const count = await row.locator('td.number').first().innerText();
+    check(/\d/.test(count), `${path} has no number yet: ${await row.innerText()}`);
+    answer();
     await reader.settled();
-    const first = page.getByRole('main').locator(`td a[href^="${link}"]`).first();
-    await page.goto(await first.getAttribute('href'));
-    await page.locator('h1').waitFor();
-    await reader.settled();
-    reader.faults.push(...(await shiftFault(page, `the page of a ${name}`)));
+    const whole = await row.innerText();
+    check(whole.includes(count) && !whole.includes('…'), `${path} has a row without installs: ${whole}`);
+    await page.unrouteAll({ behavior: 'wait' });
   }
 }
 
 async function the_demo_in_dark_colours(reader) {
-  await see(reader, 'dark');
+  await see(reader, 'dark', { shifts: true });
 }
 the_demo_in_dark_colours.options = { colorScheme: 'dark' };
 
@@ -78,7 +108,7 @@ async function the_demo_on_a_narrow_screen(reader) {
 the_demo_on_a_narrow_screen.options = { viewport: { width: 400, height: 800 } };
 
 export const walks = [
-  pages_of_single_things_do_not_move_while_they_load,
+  the_first_numbers_do_not_wait_for_installs,
   the_demo_in_dark_colours,
   the_demo_on_a_tablet,
   the_demo_on_a_narrow_screen,

@@ -123,7 +123,7 @@ async function a_web_page_of_an_allowed_origin_reports_with_opentelemetry(reader
     const shop = await openShop(browser, SHOP);
     shop.refused.catch(() => {});
     await shop.page.evaluate(() => window.flush());
-    // The span of a page that is left is sent as well.
+    // A span that ends when the reader leaves the page is sent, too.
     await shop.page.evaluate(() => window.last());
     await shop.page.goto('about:blank');
     let rows = [];

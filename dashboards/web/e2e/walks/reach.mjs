@@ -158,7 +158,7 @@ async function pages_refresh_themselves_only_while_visible_and_one_request_at_a_
   await page.evaluate(() => scrollTo(0, 500));
   await watchFlashes(page);
 
-  // An answer that takes longer than the interval: no second request.
+  // While an answer takes longer than the interval, no second request is sent.
   asked.sent = [];
   let answer = () => {};
   const held = new Promise((resolve) => (answer = resolve));
@@ -178,7 +178,7 @@ async function pages_refresh_themselves_only_while_visible_and_one_request_at_a_
   await noFlash(reader, 'Frames');
   check((await page.evaluate(() => scrollY)) === 500, 'the page scrolled');
 
-  // Not while hidden, but at once afterwards.
+  // A hidden page does not refresh. It refreshes as soon as it is visible.
   const hide = (isHidden) =>
     page.evaluate((isHidden) => {
       Object.defineProperty(document, 'hidden', { configurable: true, get: () => isHidden });

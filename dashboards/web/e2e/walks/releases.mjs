@@ -99,7 +99,7 @@ async function a_version_has_a_page_with_its_changes_and_copies_them(reader, sta
   check(spans.includes(`app_version=${LATEST}`) && spans.includes(`base_app_version=${BEFORE}`), spans);
   const fresh = page.getByRole('region', { name: 'New jank groups' });
   await fresh.getByRole('link', { name: NEW_JANK }).waitFor();
-  await page.getByRole('region', { name: 'Open incidents' }).waitFor();
+  await page.getByRole('region', { name: 'Open incidents', exact: true }).waitFor();
   await page.getByRole('region', { name: 'Missing symbols' }).getByText('Every stack is readable').waitFor();
   await reader.look('version');
 

@@ -162,6 +162,7 @@ function traceOfTwoServices(now) {
   });
   const app = { 'service.name': 'com.example.shop', 'service.version': '4.12.0' };
   const service = { 'service.name': 'payments', 'service.version': '9.1.0', 'k8s.pod.name': 'payments-7d9f' };
+  const spring = { name: 'spring', version: '6.0', attributes: [text('tier', 'gold')] };
   const handled = {
     ...{ parentSpanId: '0000000000000001', kind: 2, attributes: [text('http.route', '/v1/pay')] },
     status: { code: 2, message: 'the acquirer did not respond' },
@@ -169,7 +170,7 @@ function traceOfTwoServices(now) {
   };
   const resourceSpans = [
     of(app, { name: 'shop.cart' }, [span('0000000000000001', 'pay', -9000, -8000)]),
-    of(service, { name: 'spring', version: '6.0' }, [span('0000000000000002', 'POST /v1/pay', -8900, -8100, handled)]),
+    of(service, spring, [span('0000000000000002', 'POST /v1/pay', -8900, -8100, handled)]),
   ];
   return { traceId, body: { resourceSpans } };
 }
@@ -190,7 +191,8 @@ async function a_trace_of_opentelemetry_names_its_services(reader) {
   for (const text of ['the acquirer did not respond', 'payments 9.1.0', 'spring 6.0', 'server', 'payments-7d9f']) {
     await chosen.getByText(text, { exact: true }).waitFor();
   }
-  for (const name of ['Linked spans', 'Attributes', 'Resource']) await chosen.getByRole('heading', { name }).waitFor();
+  const headings = ['Linked spans', 'Attributes', 'Library', 'Resource'];
+  for (const name of headings) await chosen.getByRole('heading', { name }).waitFor();
   await reader.look('trace-of-services');
   await page.getByRole('button', { name: 'Show as table' }).click();
   await page.getByRole('cell', { name: 'com.example.shop' }).waitFor();

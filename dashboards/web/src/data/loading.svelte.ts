@@ -82,6 +82,23 @@ export function loadingFirst<T>(question: (signal: AbortSignal) => Promise<T>): 
   return ofComponent(state);
 }
 
+/**
+ * Sends its request when `first` has data, and again whenever `first` has new data. The first numbers of a page then do not share the
+ * processors of the server with the numbers that follow.
+ */
+export function loadingAfter<F, T>(
+  first: Loading<F>,
+  question: (data: F, signal: AbortSignal) => Promise<T>,
+): Loading<T> {
+  const state = new Loading<T>();
+  $effect(() => {
+    const data = first.data;
+    // New filters reach this request with the data of `first`.
+    if (data !== undefined) untrack(() => send(state, (signal) => question(data, signal)));
+  });
+  return ofComponent(state);
+}
+
 function send<T>(state: Loading<T>, question: (signal: AbortSignal) => Promise<T>) {
   // A request that depends on refreshed data belongs to the refresh.
   const manner = untrack(() => refresh.isRunning) ? 'refresh' : 'loud';

@@ -114,7 +114,7 @@ const KINDS: Kind[] = [
       order: '-installs',
       limit: 100,
     },
-    // Devices count all traffic. The test has one value per install.
+    // Traffic is not sampled, and the test has one value per install, so installs are counted instead of samples.
     samples: 'installs',
     measure: 'bytes_per_install',
     shown: 'per install',

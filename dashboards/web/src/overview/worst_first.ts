@@ -33,7 +33,7 @@ export interface Ranked {
   tooFew: number;
   /** Changes of five percent or more that are not significant. */
   byChance: number;
-  /** The period and the filters of `active`. */
+  /** The period and the filters by which `active` was counted. */
   basis?: string;
 }
 

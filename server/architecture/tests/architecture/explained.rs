@@ -1,4 +1,4 @@
-//! The page about troubles explains each alert and each problem code.
+//! The page about troubles explains each alert, each problem code, and each metric that no alert uses.
 
 use std::fs;
 use std::path::Path;
@@ -34,5 +34,18 @@ fn each_alert_and_each_problem_code_is_explained() {
     );
     let is_missing = |name: &&String| !page.contains(&format!("`{name}`"));
     let missing: Vec<_> = codes.iter().chain(&alerts).filter(is_missing).collect();
+    assert!(missing.is_empty(), "explain {missing:?} in {PAGE}");
+}
+
+#[test]
+fn each_metric_has_an_alert_or_is_explained() {
+    let (page, alerts) = (read(PAGE), read("dashboards/prometheus/alerts.yml"));
+    let metrics = names("docs/reference/metrics.md", "| `unjank_", "` |");
+    assert!(metrics.len() > 40, "{metrics:?}");
+    let is_missing = |name: &&String| {
+        let metric = format!("unjank_{name}");
+        !alerts.contains(&metric) && !page.contains(&format!("`{metric}`"))
+    };
+    let missing: Vec<_> = metrics.iter().filter(is_missing).collect();
     assert!(missing.is_empty(), "explain {missing:?} in {PAGE}");
 }

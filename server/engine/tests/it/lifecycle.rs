@@ -129,6 +129,30 @@ async fn parts_with_empty_spare_files_keep_their_rows() {
 }
 
 #[tokio::test]
+async fn the_engine_starts_if_there_are_empty_definitions() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = options(&folder.path().join("engine"));
+    let engine = TestEngine::on(&options).await;
+    for sql in [
+        "CREATE DATABASE unjank",
+        "CREATE TABLE unjank.t (a UInt64) ENGINE = MergeTree ORDER BY a",
+    ] {
+        engine.ask(&[], sql).await;
+    }
+    engine.stop().await;
+    let files = ["metadata/empty.sql", "store/empty.sql"];
+    for file in files {
+        std::fs::write(options.data_dir.join(file), "").unwrap();
+    }
+    let engine = TestEngine::on(&options).await;
+    for file in files {
+        assert!(!options.data_dir.join(file).exists(), "{file}");
+    }
+    assert_eq!(engine.ask(&[], "SELECT count() FROM unjank.t").await, "0\n");
+    engine.stop().await;
+}
+
+#[tokio::test]
 async fn the_engine_starts_after_an_earlier_start_was_aborted_at_any_moment() {
     let folder = tempfile::tempdir().unwrap();
     let options = options(&folder.path().join("engine"));

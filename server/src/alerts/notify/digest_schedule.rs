@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
-use unjank_database::{Channel, NewNotification};
+use unjank_database::{Channel, FinishedErasures, NewNotification};
 use unjank_foundation::clock::{DAY, HOUR, UnixTime};
 use unjank_protocol::Day;
 
@@ -48,12 +48,13 @@ impl Notifier {
             return Ok(());
         }
         let day = last_day(now);
-        let mut made: Option<Digest> = None;
+        let mut made: Option<(Digest, FinishedErasures)> = None;
         for channel in due {
-            let digest = match made.take().filter(|made| made.project == channel.project) {
+            let of_project = |made: &(Digest, _)| made.0.project == channel.project;
+            let (digest, before) = match made.take().filter(of_project) {
                 Some(made) => made,
-                None => match digest_of(&self.clickhouse, &channel.project, day, now).await {
-                    Ok(digest) => digest,
+                None => match self.query_digest(&channel.project, day, now).await {
+                    Ok(made) => made,
                     Err(error) => {
                         tracing::warn!(%error, project = channel.project, "failed to query the daily digest of a project");
                         continue;
@@ -68,10 +69,23 @@ impl Notifier {
                 subject: digest.subject(),
                 body: serde_json::json!({"digest": digest}),
             };
-            self.control.notify(&written, now).await?;
-            made = Some(digest);
+            // If it is not saved because an erasure has finished, the next round queries the rows that are left.
+            self.control.notify(&written, &before, now).await?;
+            made = Some((digest, before));
         }
         Ok(())
+    }
+
+    /// Queries the digest of a project. Also returns the erasures that had finished before.
+    async fn query_digest(
+        &self,
+        project: &str,
+        day: Day,
+        now: UnixTime,
+    ) -> anyhow::Result<(Digest, FinishedErasures)> {
+        let before = self.control.finished_erasures(project).await?;
+        let digest = digest_of(&self.clickhouse, project, day, now).await?;
+        Ok((digest, before))
     }
 
     /// Returns the channels for which yesterday's digest is due and not yet saved. A new channel gets its first digest at its next

@@ -7,7 +7,8 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use unjank_foundation::clock::UnixTime;
-use unjank_remote_config::{Attributes, canonical_id};
+use unjank_foundation::ids::canonical_id;
+use unjank_remote_config::Attributes;
 
 use crate::access::{Caller, DeviceKeys};
 use crate::app::App;
@@ -57,8 +58,8 @@ pub(super) fn own_attributes(
         let app_id = app_id.chars().take(128).collect();
         return Err(ingest::Refusal::WrongApp(app_id).into());
     }
-    let named = attributes.install_id.as_deref().filter(|id| !id.is_empty());
-    let named = named.map(canonical_id);
+    let named = attributes.install_id.as_deref().map(canonical_id);
+    let named = named.filter(|id| !id.is_empty());
     let own = device.install_id.map(|id| id.to_string());
     if own.is_some() && named.is_some() && named != own {
         return Err(ingest::Refusal::WrongInstall.into());

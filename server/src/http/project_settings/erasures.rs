@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use unjank_database::{ControlError, Erasure, ErasureKind, ErasureState, Receipt};
 use unjank_foundation::clock::UnixTime;
+use unjank_foundation::ids::canonical_id;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -73,8 +74,9 @@ impl From<Vec<Erasure>> for ErasureList {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Subject {
-    /// The install whose data is erased.
-    install_id: Option<Uuid>,
+    /// The install whose data is erased: its UUID, or the text that the app has for it.
+    #[param(min_length = 1)]
+    install_id: Option<String>,
     /// The user id, as the app reported it, whose data is erased. 1 to 1,024 bytes.
     #[param(min_length = 1, max_length = 1024)]
     user_id: Option<String>,
@@ -96,7 +98,7 @@ pub(super) async fn erase_data(
 ) -> Result<(StatusCode, Json<ErasureBody>), Problem> {
     let Query(subject) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
     let (kind, subject) = match (subject.install_id, subject.user_id) {
-        (Some(install), None) => (ErasureKind::Install, install.to_string()),
+        (Some(install), None) => (ErasureKind::Install, canonical_id(&install)),
         (None, Some(user)) => (ErasureKind::User, user),
         _ => {
             return Err(invalid("name either an `install_id` or a `user_id`"));

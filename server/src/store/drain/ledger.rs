@@ -6,6 +6,8 @@
 //! The file may be lost or be restored from an older backup, and so may the log. The ledger only saves queries: the writer asks ClickHouse for
 //! whatever the ledger does not know.
 
+mod invariants;
+
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
@@ -301,34 +303,6 @@ impl Ledger {
     pub(super) fn unfolded_rows(&self) -> u64 {
         let old = self.old_fold.map_or(0, |fold| fold.rows);
         self.folds.iter().map(|fold| fold.rows.max(1)).sum::<u64>() + old
-    }
-
-    /// Checks what always holds for a ledger that replaces `before`, so that a mistake shows at its cause.
-    pub(super) fn debug_assert_follows(&self, before: &Self) {
-        if is_back(OldFault::NumbersRepeat) {
-            return;
-        }
-        debug_assert!(self.done >= before.done, "the log is drained once");
-        debug_assert!(self.last >= before.last, "numbers grow");
-        debug_assert!(
-            self.folds
-                .is_sorted_by(|one, next| one.number < next.number && one.closed),
-            "only the last fold is open"
-        );
-        debug_assert!(
-            self.folds.iter().all(|fold| fold.ranges <= RANGES),
-            "each range has a number of its own"
-        );
-        if let Some(range) = &self.range {
-            debug_assert!(
-                range.first == self.done + 1 && range.first <= range.last,
-                "a range follows the last drained record"
-            );
-            debug_assert!(
-                range.number <= self.last,
-                "the number of the range is never drawn again"
-            );
-        }
     }
 
     pub(crate) fn save(&self, files: &DurableFiles, path: &Path) -> io::Result<()> {

@@ -353,6 +353,10 @@ impl<D: Destination> Writer<D> {
                 }
             },
         };
+        debug_assert!(
+            records.last_seq().is_none() || self.ledger.range.as_ref() == Some(&range),
+            "nothing is sent before the ledger has it"
+        );
         let sent = self.send(&range, &records).await;
         // Another attempt must check which rows are stored, until the ledger records the range as done.
         self.in_doubt = true;

@@ -4,7 +4,7 @@ use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use crate::records::columns::{FrameBuilder, Kind, uuid_bytes};
-use crate::records::record::{Count, Outcome, RecordBuilder};
+use crate::records::record::{Count, Outcome, Record, RecordBuilder};
 use crate::store::raw_tables::RawTable;
 
 /// An event of a device.
@@ -53,8 +53,9 @@ impl Batch {
             1
         };
         for (table, events) in &tables {
-            for events in events.chunks(events.len().div_ceil(sessions).max(1)) {
-                record.frame(self.frame(table, events, is_newer));
+            let of_sessions = events.chunks(events.len().div_ceil(sessions).max(1));
+            for (session, events) in (1..).zip(of_sessions) {
+                record.frame(self.frame(table, session, events, is_newer));
             }
         }
         let mut frame = FrameBuilder::new("batches", 1);
@@ -65,9 +66,18 @@ impl Batch {
         record.finish()
     }
 
-    fn frame(&self, table: &'static str, events: &[&Event], is_newer: bool) -> FrameBuilder {
+    fn frame(
+        &self,
+        table: &'static str,
+        session: u32,
+        events: &[&Event],
+        is_newer: bool,
+    ) -> FrameBuilder {
         let mut frame = FrameBuilder::new(table, events.len());
         frame.same_text(Kind::Sym, "project", self.project);
+        // Not in the order of the frames, so that the writer has to order them.
+        let session = self.id.as_u128().rotate_right(session);
+        frame.same(Kind::Uuid, "session_id", uuid_bytes(session));
         let time = RawTable::named(table).unwrap().time;
         let times = events.iter().map(|event| event.at.to_le_bytes());
         frame.fixed(Kind::Micros, time, times);
@@ -101,4 +111,30 @@ impl Batch {
         let (first, second) = self.events.split_at(middle);
         Some([half(1, first), half(2, second)])
     }
+}
+
+/// The writer orders the frames of a block by these.
+#[test]
+fn frames_have_an_hour_and_a_session() {
+    let event = |id| Event {
+        id,
+        table: "spans",
+        at: 7_200_000_000,
+    };
+    let batch = Batch {
+        id: Uuid::from_u128(3),
+        project: "shop",
+        split_from: Vec::new(),
+        events: [1, 2].map(event).into(),
+    };
+    let bytes = batch.record(0, false);
+    let spans = RawTable::named("spans").unwrap();
+    let frames = Record::read(&bytes).unwrap().frames.into_iter();
+    let of_spans = frames.filter(|frame| frame.table == "spans");
+    let places: Vec<_> = of_spans
+        .map(|frame| spans.hour_and_session(&frame).unwrap())
+        .collect();
+    assert_eq!(places.len(), 2);
+    assert_eq!([places[0].0, places[1].0], [2, 2]);
+    assert_ne!(places[0].1, places[1].1);
 }

@@ -1,7 +1,7 @@
 //! Bundles of scripts and their source maps: ZIP archives with a manifest, as upload tools write them.
 
 use std::collections::BTreeMap;
-use std::io::{Cursor, Read};
+use std::io::{Cursor, ErrorKind, Read};
 
 use serde::Deserialize;
 use zip::ZipArchive;
@@ -85,9 +85,13 @@ impl<'d> Bundle<'d> {
             .by_name(path)
             .map_err(|error| damaged(&error))?;
         let mut content = Vec::new();
-        file.take(max_bytes + 1)
-            .read_to_end(&mut content)
-            .map_err(|error| damaged(&error))?;
+        let read = file.take(max_bytes + 1).read_to_end(&mut content);
+        read.map_err(|error| match error.kind() {
+            ErrorKind::OutOfMemory => {
+                Unusable::SourceMaps(format!("{path} in the bundle does not fit in memory"))
+            }
+            _ => damaged(&error),
+        })?;
         if content.len() as u64 > max_bytes {
             return Err(Unusable::SourceMaps(format!(
                 "{path} in the bundle is larger than {} MiB",

@@ -19,6 +19,7 @@ on_both_engines![
     alerts_forget_the_subject_and_keep_other_groups,
     alerts_forget_incidents_of_rules_with_the_subject_in_a_filter,
     the_first_evaluation_of_a_rule_during_an_erasure_is_discarded,
+    a_message_is_not_saved_if_an_erasure_finished_while_its_rows_were_read,
 ];
 
 async fn next(control: &Control) -> Vec<Erasure> {
@@ -198,7 +199,8 @@ async fn alerts_forget_the_subject_and_keep_other_groups(place: Place) {
             subject: "unjank".to_owned(),
             body: json!({"digest": {"traffic": groups.map(|(dimension, id)| json!({ dimension: id }))}}),
         };
-        assert!(control.notify(&digest, at(2)).await.unwrap());
+        let before = control.finished_erasures("shop").await.unwrap();
+        assert!(control.notify(&digest, &before, at(2)).await.unwrap());
 
         let rows = erase(control, (kind, subject)).await;
         let expected = [
@@ -323,4 +325,26 @@ async fn the_first_evaluation_of_a_rule_during_an_erasure_is_discarded(place: Pl
     let known = control.alert_rule("shop", rule.id).await.unwrap();
     let later = Evaluated::new((rule.id, rule.revision), known.evaluated_at, at(6));
     assert_eq!(control.save_evaluation(later).await, Ok(true));
+}
+
+async fn a_message_is_not_saved_if_an_erasure_finished_while_its_rows_were_read(place: Place) {
+    let control = &place.control;
+    with_project(control, "shop").await;
+    let channel = with_channel(control).await;
+    let id = Uuid::new_v4().to_string();
+    let digest = NewNotification {
+        project: "shop".to_owned(),
+        channel,
+        key: "digest".to_owned(),
+        thread: "digest".to_owned(),
+        subject: "unjank".to_owned(),
+        body: json!({"digest": {"traffic": [{"install_id": id}]}}),
+    };
+    let before = control.finished_erasures("shop").await.unwrap();
+    erase(control, (ErasureKind::Install, &id)).await;
+    let saved = control.notify(&digest, &before, at(5)).await;
+    assert_eq!((saved, messages(control).await), (Ok(false), Vec::new()));
+    // Rows that arrived after the request of the erasure are kept.
+    let after = control.finished_erasures("shop").await.unwrap();
+    assert_eq!(control.notify(&digest, &after, at(5)).await, Ok(true));
 }

@@ -74,7 +74,7 @@ fn full_span() -> Value {
     span["events"] = json!([{"time": "2026-11-20T11:59:58.010Z", "name": "response"}]);
     span["attributes"] = json!({
         "http.request.method": "POST", "http.response.status_code": "504", "team": "own",
-        "otel.scope.name": "okhttp", "otel.scope.version": "5.1", "otel.status_description": "timeout",
+        "otel.scope.name": "okhttp", "otel.scope.version": "5.1", "otel.scope.tier": "gold", "otel.status_description": "timeout",
         "otel.links": "0102030405060708090a0b0c0d0e0f10-0102030405060708",
     });
     span
@@ -163,8 +163,10 @@ async fn a_request_has_the_headers_and_numbers_are_numbers() {
     let message = ExportTraceServiceRequest::decode(&*request.inflated()).unwrap();
     let resource = &message.resource_spans[0];
     let scope = &resource.scope_spans[0];
-    let scope_name = scope.scope.as_ref().map(|scope| scope.name.as_str());
-    assert_eq!(scope_name, Some("okhttp"));
+    let library = scope.scope.as_ref().unwrap();
+    let names = library.attributes.iter().map(|one| one.key.as_str());
+    assert_eq!(library.name, "okhttp");
+    assert_eq!(names.collect::<Vec<_>>(), ["tier"]);
     let span = serde_json::to_value(&scope.spans[0]).unwrap();
     assert_eq!(span["kind"], 3);
     assert_eq!(span["status"], json!({"code": 2, "message": "timeout"}));

@@ -44,7 +44,10 @@ async fn a_message_that_another_server_has_taken_over_is_not_sent_late() {
     };
     let start = UnixTime::from_micros(NOW);
     let due = start + Duration::from_secs(5);
-    assert!(place.control.notify(&message("first"), due).await.unwrap());
+    let control = &place.control;
+    let before = control.finished_erasures("default").await.unwrap();
+    let first = control.notify(&message("first"), &before, due).await;
+    assert!(first.unwrap());
     // The server claims the message, and then waits to read its channel.
     let mut lock = PgConnection::connect(&place.url).await.unwrap();
     for sql in ["BEGIN", "LOCK TABLE channels IN ACCESS EXCLUSIVE MODE"] {
@@ -66,7 +69,8 @@ async fn a_message_that_another_server_has_taken_over_is_not_sent_late() {
     assert!(settled.await.unwrap());
     sqlx::query("COMMIT").execute(&mut lock).await.unwrap();
     lock.close().await.unwrap();
-    assert!(place.control.notify(&message("second"), due).await.unwrap());
+    let second = control.notify(&message("second"), &before, due).await;
+    assert!(second.unwrap());
     let received = receiver.has(1).await;
     assert_eq!(received[0].key(), "second");
 }

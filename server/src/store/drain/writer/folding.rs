@@ -190,6 +190,7 @@ impl<D: Destination> Writer<D> {
         }
         let mut next = self.ledger.clone();
         let left = folding.left.entry(answer.fold).or_default();
+        debug_assert!(*left > 0, "a roll-up of a fold is settled once");
         *left = left.saturating_sub(1);
         if *left == 0 {
             next.folds.retain(|one| one.number != answer.fold);
