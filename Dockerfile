@@ -21,7 +21,9 @@ RUN mkdir -p /out/engine && if [ -n "$EMBEDDED" ]; then target/release/unjank en
 FROM debian:trixie-slim
 # For `unjank backup`, the client of PostgreSQL must be at least as new as the server in docker-compose.yml.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libstdc++6 postgresql-client-17 && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --uid 10001 --home-dir /var/lib/unjank --create-home unjank
+    && useradd --system --uid 10001 --home-dir /var/lib/unjank unjank \
+    # Empty, because a restore needs an empty folder: --create-home would copy files into it.
+    && install -d -o unjank -m 700 /var/lib/unjank
 COPY --from=build /src/target/release/unjank /usr/local/bin/unjank
 COPY --from=build --chown=unjank /out/engine /usr/local/lib/unjank
 USER unjank

@@ -165,7 +165,7 @@ aarch64:
 
 ## package: check that the crates of the SDK can be published: builds each one from its packed sources
 .PHONY: package
-PACKAGES := unjank-protocol unjank-monitors unjank-macros unjank-spool unjank-stack-sampler unjank
+PACKAGES := unjank-protocol unjank-columns unjank-monitors unjank-macros unjank-spool unjank-stack-sampler unjank
 # Cargo takes the packed crates for crates that never change: it would use again what an earlier run unpacked and built.
 package: check-tools
 	rm -rf $${CARGO_HOME:-$$HOME/.cargo}/registry/src/-*/unjank-* target/packed/debug/.fingerprint/unjank-*

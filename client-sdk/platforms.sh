@@ -28,7 +28,7 @@ for target in aarch64-apple-darwin aarch64-apple-ios aarch64-linux-android x86_6
   fi
   name=$(echo "$target" | tr - _)
   env "CC_$name=$tools/cc" "AR_$name=$tools/cc" SDKROOT="$tools" RUSTFLAGS="-D warnings" \
-    "$cargo" check --quiet --locked --target "$target" -p unjank -p unjank-monitors -p unjank-spool -p unjank-stack-sampler \
+    "$cargo" check --quiet --locked --target "$target" -p unjank -p unjank-columns -p unjank-monitors -p unjank-spool -p unjank-stack-sampler \
     --no-default-features --features unjank/tracing,unjank/test-kit,unjank/reqwest
   echo "$target: checked"
 done

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::clickhouse::{Access, Login};
 use crate::delivery::Backoff;
 use crate::events::Mix;
-use crate::otlp::Format;
+use crate::format::Format;
 use crate::parcel::Encoding;
 use crate::plan::{Arrivals, Rate};
 
@@ -34,7 +34,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) prepare: bool,
     /// Send the recorded batches of this folder instead of a generated load: one JSON file per batch, sent unchanged, twice each.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "format")]
     pub(crate) replay: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) retry: RetryArgs,
@@ -78,7 +78,8 @@ pub(crate) struct LoadArgs {
     /// Compression of the request bodies.
     #[arg(long, value_enum, default_value = "zstd")]
     pub(crate) encoding: Encoding,
-    #[arg(skip)]
+    /// Form of the batches.
+    #[arg(long = "form", value_enum, default_value = "json")]
     pub(crate) format: Format,
     /// Number of connections, each with one request at a time.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
@@ -105,6 +106,7 @@ impl LoadArgs {
             ("seed", self.seed.to_string()),
             ("events per batch", self.events_per_batch.to_string()),
             ("mix", format!("{:?}", self.mix).to_lowercase()),
+            ("form", self.format.name().to_owned()),
             ("encoding", format!("{:?}", self.encoding).to_lowercase()),
             ("arrivals", format!("{:?}", self.arrivals).to_lowercase()),
             ("connections", self.connections.to_string()),
@@ -260,6 +262,9 @@ pub(crate) struct BenchArgs {
     /// Spans per batch.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) events_per_batch: u64,
+    /// Form of the batches. Requests of OpenTelemetry are measured, too.
+    #[arg(long, value_enum, default_value = "json")]
+    pub(crate) form: Format,
     /// Maximum memory for batches built ahead, in MiB.
     #[arg(long, default_value_t = 3_072)]
     pub(crate) memory_mib: u64,

@@ -9,10 +9,10 @@ use crate::console;
 use crate::delivery::Backoff;
 use crate::events::Mix;
 use crate::fingerprint::Times;
+use crate::format::Format;
 use crate::idle;
 use crate::load::{Outcome, Stops};
 use crate::lone;
-use crate::otlp::Format;
 use crate::parcel::Encoding;
 use crate::plan::{Arrivals, Rate};
 use crate::polls;
@@ -207,7 +207,7 @@ fn load(args: &BenchArgs, rate: Rate, mix: Mix) -> LoadArgs {
         events_per_batch: args.events_per_batch,
         mix,
         encoding: Encoding::Zstd,
-        format: Format::Batch,
+        format: args.form,
         connections: args.connections,
         outstanding: 20_000,
         generators: 2,

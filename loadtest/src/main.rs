@@ -24,6 +24,7 @@ mod faults;
 mod fill;
 mod fingerprint;
 mod fleet;
+mod format;
 mod idle;
 mod ledger;
 mod load;

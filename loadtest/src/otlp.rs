@@ -1,57 +1,20 @@
 //! Spans as a request of OpenTelemetry, as an instrumented app sends them.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{
     ResourceSpans, ScopeSpans, Span, Status, span::Event, span::SpanKind, status::StatusCode,
 };
-use prost::Message;
 use unjank_protocol::{Batch, SpanStatus, Timestamp};
 
-/// How a batch is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// As a batch of the protocol, in JSON.
-    #[default]
-    Batch,
-    OtlpProtobuf,
-    OtlpJson,
-}
-
-impl Format {
-    pub(crate) fn path(self) -> &'static str {
-        match self {
-            Self::Batch => "/v1/ingest",
-            Self::OtlpProtobuf | Self::OtlpJson => "/v1/traces",
-        }
-    }
-
-    pub(crate) fn content_type(self) -> &'static str {
-        match self {
-            Self::Batch | Self::OtlpJson => "application/json",
-            Self::OtlpProtobuf => "application/x-protobuf",
-        }
-    }
-
-    pub(crate) fn encode(self, batch: &Batch<'_>) -> Result<Vec<u8>> {
-        if self == Self::Batch {
-            return serde_json::to_vec(batch).context("encoding a batch");
-        }
-        ensure!(
-            batch.events() == batch.spans.len(),
-            "OpenTelemetry gets spans only"
-        );
-        let request = request(batch);
-        match self {
-            Self::OtlpProtobuf => Ok(request.encode_to_vec()),
-            _ => serde_json::to_vec(&request).context("encoding a request"),
-        }
-    }
-}
-
-fn request(batch: &Batch<'_>) -> ExportTraceServiceRequest {
+/// Returns the spans of a batch as a request.
+pub(crate) fn request(batch: &Batch<'_>) -> Result<ExportTraceServiceRequest> {
+    ensure!(
+        batch.events() == batch.spans.len(),
+        "OpenTelemetry gets spans only"
+    );
     let resource = &batch.resource;
     let attributes = [
         ("service.name", resource.app_id.as_str()),
@@ -72,7 +35,7 @@ fn request(batch: &Batch<'_>) -> ExportTraceServiceRequest {
         version: "1.6.0".to_owned(),
         ..InstrumentationScope::default()
     };
-    ExportTraceServiceRequest {
+    Ok(ExportTraceServiceRequest {
         resource_spans: vec![ResourceSpans {
             resource: Some(Resource {
                 attributes: attributes.into(),
@@ -85,7 +48,7 @@ fn request(batch: &Batch<'_>) -> ExportTraceServiceRequest {
             }],
             ..ResourceSpans::default()
         }],
-    }
+    })
 }
 
 fn span(span: &unjank_protocol::Span<'_>) -> Span {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::events::{Mix, Scene, spoil};
 use crate::fingerprint::{self, Times};
-use crate::otlp::Format;
+use crate::format::Format;
 use crate::plan::Plan;
 use crate::population::Population;
 use crate::run_tag::RunTag;
@@ -126,21 +126,13 @@ impl Parcel {
         if now.micros_since(clock.stamped) < STAMP_AGE_US {
             return Ok(());
         }
-        let json = self.encoding.decompress(&self.body)?;
-        let json = std::str::from_utf8(&json).context("a batch is not UTF-8")?;
-        let (head, rest) = json
-            .split_once(SENT_AT)
-            .context("a batch of a device with a clock has no sent_at")?;
-        let (_, tail) = rest.split_once('"').context("sent_at is not a string")?;
-        let sent_at = now.shifted(clock.skew_us);
-        let json = format!("{head}{SENT_AT}{sent_at}\"{tail}");
-        self.body = self.encoding.compress(json.as_bytes())?.into();
+        let plain = self.encoding.decompress(&self.body)?;
+        let plain = self.format.restamp(&plain, now.shifted(clock.skew_us))?;
+        self.body = self.encoding.compress(&plain)?.into();
         clock.stamped = now;
         Ok(())
     }
 }
-
-const SENT_AT: &str = "\"sent_at\":\"";
 
 #[derive(Clone, Debug)]
 pub(crate) struct ParcelSettings {
@@ -185,7 +177,7 @@ impl Packer {
         let device = self.population.device(plan.device);
         // OpenTelemetry has no time of sending, so the server cannot correct a clock.
         let skew_us = match settings.format {
-            Format::Batch => device.clock_skew_us,
+            Format::Batch | Format::Columns => device.clock_skew_us,
             Format::OtlpProtobuf | Format::OtlpJson => 0,
         };
         let sent_at = now.shifted(skew_us);
@@ -264,6 +256,8 @@ fn session_id(settings: &ParcelSettings, session: u64) -> Uuid {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+
+    use unjank_columns::Bounds;
 
     use super::*;
 
@@ -391,6 +385,30 @@ mod tests {
             );
             first.sent_at = second.sent_at;
             assert_eq!(first, second);
+        }
+    }
+
+    #[test]
+    fn columns_are_the_batch_of_json_and_a_late_attempt_changes_only_sent_at() {
+        let pack = |format| {
+            let packer = Packer::new(ParcelSettings {
+                format,
+                ..settings(Encoding::Zstd)
+            });
+            packer.pack(&plan(1), NOW).unwrap()
+        };
+        let (json, mut columns) = (pack(Format::Batch), pack(Format::Columns));
+        assert_eq!(json.manifest, columns.manifest);
+        assert!(columns.body.len() < json.body.len());
+        let json = Encoding::Zstd.decompress(&json.body).unwrap();
+        let mut batch: Batch<'_> = serde_json::from_slice(&json).unwrap();
+        let first = batch.sent_at.unwrap();
+        for late_us in [0, 60_000_000] {
+            columns.restamp(NOW.shifted(late_us)).unwrap();
+            let plain = Encoding::Zstd.decompress(&columns.body).unwrap();
+            let read = unjank_columns::read(&plain, &Bounds::default()).unwrap();
+            batch.sent_at = Some(first.shifted(late_us));
+            assert_eq!(read.batch, batch);
         }
     }
 }

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::events::Mix;
     use crate::fingerprint::Times;
-    use crate::otlp::Format;
+    use crate::format::Format;
     use crate::parcel::{Encoding, ParcelSettings};
     use crate::plan::{Arrivals, PlanSettings, Rate};
     use crate::run_tag::RunTag;

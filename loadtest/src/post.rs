@@ -8,7 +8,6 @@ use reqwest::{Client, StatusCode};
 use unjank_protocol::{Problem, Receipt, Rejected};
 use uuid::Uuid;
 
-use crate::otlp::Format;
 use crate::parcel::Parcel;
 
 /// Result of an attempt, from the device's point of view.
@@ -78,7 +77,7 @@ impl Target {
         let begun = Instant::now();
         let (status, answer) = match self.exchange(parcel).await {
             Ok((status, headers, body)) => {
-                let answer = if parcel.format == Format::Batch || status != StatusCode::OK {
+                let answer = if parcel.format.is_batch() || status != StatusCode::OK {
                     read_answer(status, &headers, &body)
                 } else {
                     stored(parcel, &body)

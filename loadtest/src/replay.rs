@@ -8,9 +8,9 @@ use anyhow::{Context, Result, ensure};
 use unjank_protocol::Batch;
 
 use crate::arguments::ReplayArgs;
+use crate::format::Format;
 use crate::ledger::Ledger;
 use crate::load::{self, LoadSettings, Outcome, Stops};
-use crate::otlp::Format;
 use crate::outcomes::Repeats;
 use crate::parcel::{Encoding, Manifest, Parcel};
 use crate::report::{Measured, Report};

@@ -72,6 +72,7 @@ pub(crate) struct Soak {
     started_at: String,
     machine: Machine,
     server_version: Option<String>,
+    form: &'static str,
     events_per_batch: u64,
     batches_per_s: f64,
     samples: Vec<Sample>,
@@ -165,7 +166,7 @@ async fn with_server(args: &SoakArgs, rate: f64, server: &Server, data_dir: &Pat
     let length = Duration::from_secs_f64(args.minutes * 60.0);
     let mut load = args.load.clone();
     load.rate = Rate::PerSecond(rate);
-    let events_per_batch = load.events_per_batch;
+    let (events_per_batch, form) = (load.events_per_batch, load.format.name());
     let workload = Workload {
         load,
         tag: new_tag(),
@@ -190,7 +191,7 @@ async fn with_server(args: &SoakArgs, rate: f64, server: &Server, data_dir: &Pat
     let probe = Probe::start(server)?;
     let mut sampler = Sampler::begin(server, data_dir, recent.clone()).await?;
     console::say(&format!(
-        "{:.0} events/s for {:.1} minutes ...",
+        "{:.0} events/s as {form} for {:.1} minutes ...",
         rate * events_per_batch as f64,
         args.minutes
     ));
@@ -222,6 +223,7 @@ async fn with_server(args: &SoakArgs, rate: f64, server: &Server, data_dir: &Pat
         started_at: clock::now().to_string(),
         machine: Machine::here(),
         server_version: server.version(),
+        form,
         events_per_batch,
         batches_per_s: rate,
         latency: outcome.tally.latency(),

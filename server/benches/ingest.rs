@@ -13,6 +13,7 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterio
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message;
 use serde_json::{Value, json};
+use unjank_columns::Bounds;
 use unjank_foundation::clock::UnixTime;
 use unjank_protocol::{Batch, Limits};
 use unjank_server::ingest::{self, Context, Device};
@@ -185,6 +186,26 @@ fn otlp_steps(group: &mut BenchmarkGroup<'_, WallTime>, context: &Context<'_>, l
     }
 }
 
+fn columns_steps(group: &mut BenchmarkGroup<'_, WallTime>, context: &Context<'_>, limits: &Limits) {
+    let json = batch(1);
+    let columns = unjank_columns::write(&serde_json::from_str::<Batch<'_>>(&json).unwrap());
+    group.bench_function("decode columns", |bencher| {
+        bencher.iter(|| {
+            let read = unjank_columns::read(black_box(&columns), &Bounds::default());
+            read.unwrap().batch.spans.len()
+        });
+    });
+    let prepare = |columns: &[u8]| {
+        let most_bytes = limits.decompressed_bytes;
+        let checked = ingest::check_columns(columns, most_bytes, context.device, limits, NOW);
+        checked.unwrap().into_record(context, None)
+    };
+    assert_eq!(prepare(&columns).receipt.accepted, SPANS);
+    group.bench_function("prepare columns", |bencher| {
+        bencher.iter(|| prepare(black_box(&columns)).record.len());
+    });
+}
+
 fn steps(criterion: &mut Criterion) {
     let json = batch(1);
     let packed = zstd::bulk::compress(json.as_bytes(), 3).unwrap();
@@ -235,6 +256,7 @@ fn steps(criterion: &mut Criterion) {
     group.bench_function("prepare", |bencher| {
         bencher.iter(|| prepare(black_box(json.as_bytes())).record.len());
     });
+    columns_steps(&mut group, &context, &limits);
     otlp_steps(&mut group, &context, &limits);
     let records: Vec<Vec<u8>> = (0..500)
         .map(|seed| prepare(batch(seed + 1).as_bytes()).record)

@@ -15,6 +15,7 @@ pub mod kill_switch;
 mod lease;
 pub mod logins;
 pub mod one_device;
+mod over_quota;
 pub mod owner_rules;
 pub mod password;
 pub mod preview;
@@ -38,7 +39,8 @@ pub use self::device_access::{Access, Caller, KeyError, Project, Snapshot, Symbo
 pub use self::device_token::{DeviceKeys, TokenError, TokenHolder};
 pub use self::instance_secret::{InstanceSecret, SecretError};
 pub use self::lease::Lease;
-pub use self::quota::{Budget, Cost, Exceeded, Meter, OverQuota};
+pub use self::over_quota::{Exceeded, OverQuota};
+pub use self::quota::{Budget, Cost, Meter};
 pub use self::refresh::{Refresher, SnapshotInputs, load};
 pub use self::refused_keys::{RefusedKey, RefusedKeys};
 pub use self::seed::seed;

@@ -5,6 +5,7 @@ mod api_client;
 mod backup;
 mod byte_bar;
 mod classify;
+mod cluster;
 mod compare;
 mod dead_letter;
 mod demo;
@@ -69,7 +70,7 @@ enum Command {
     /// Internal: the process that runs ClickHouse.
     #[command(hide = true, name = "clickhouse")]
     Host(engine::HostArgs),
-    /// Bring ClickHouse's schema up to date and exit. `serve` does the same at startup.
+    /// Bring ClickHouse's schema up to date and exit. `serve` does the same at startup. With --clickhouse-cluster, do it on all hosts of the cluster.
     Migrate,
     /// Internal: the process that parses a symbol file.
     #[command(hide = true)]
@@ -83,6 +84,7 @@ enum Command {
     Alerts(alerts::AlertsArgs),
     Backup(backup::BackupArgs),
     Classify(classify::ClassifyArgs),
+    Cluster(cluster::ClusterArgs),
     Compare(Box<compare::CompareArgs>),
     /// List, retry or drop rows that ClickHouse rejected because of their content.
     DeadLetter(dead_letter::DeadLetterArgs),
@@ -100,7 +102,7 @@ enum Command {
     /// Internal: print a page of docs/reference.
     #[command(hide = true)]
     Reference(reference::ReferenceArgs),
-    /// Add users, invite them again, and list them.
+    /// Add users, invite them again, enable and list them.
     User(user::UserArgs),
 }
 
@@ -130,6 +132,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Classify(classify) => {
             classify::run(&classify, std::io::stdin().lock(), std::io::stdout().lock())
         }
+        Command::Cluster(cluster) => cluster::run(&shared, &cluster),
         Command::Compare(compare) => {
             return compare::run(&shared, &compare).unwrap_or_else(|error| fail(&error, failure));
         }
@@ -158,8 +161,21 @@ pub fn run(cli: Cli) -> ExitCode {
 
 fn fail(error: &anyhow::Error, code: u8) -> ExitCode {
     // Fails if the pipe is closed (`unjank sql … | head`), which is normal.
-    let _unheard = writeln!(std::io::stderr(), "error: {error:#}").is_err();
+    let _unheard = writeln!(std::io::stderr(), "error: {}", explained(error)).is_err();
     ExitCode::from(code)
+}
+
+/// Joins the texts of an error and its causes. Some errors end with the text of their cause already.
+fn explained(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.ends_with(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
 }
 
 /// Logs go to standard error: JSON for programs, plain text for a terminal.
@@ -183,4 +199,18 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::explained;
+
+    #[test]
+    fn a_cause_that_its_error_has_quoted_is_not_repeated() {
+        let cause = || anyhow::anyhow!("no permission");
+        let quoted = cause().context("cannot open x: no permission");
+        assert_eq!(explained(&quoted), "cannot open x: no permission");
+        let plain = cause().context("cannot open x");
+        assert_eq!(explained(&plain), "cannot open x: no permission");
+    }
 }

@@ -4,6 +4,7 @@
 
 mod bucket;
 mod byte_count;
+mod cluster;
 mod engine;
 mod notifications;
 mod oidc;
@@ -22,11 +23,12 @@ use unjank_protocol::Timestamp;
 
 pub use self::bucket::bucket_options;
 pub(crate) use self::byte_count::{bytes, bytes_in};
+pub use self::cluster::Cluster;
 pub use self::engine::{AllowedSource, Engine, engine_passwords};
 pub use self::notifications::Notifications;
 pub use self::oidc::Oidc;
 pub use self::retention::Keep;
-pub use self::sources::parse;
+pub use self::sources::{parse, unknown_variables};
 pub use self::symbols::Symbols;
 pub use self::web::Web;
 
@@ -97,6 +99,9 @@ pub struct Shared {
     /// The ClickHouse database. It is created if it does not exist.
     #[arg(long, env = "UNJANK_CLICKHOUSE_DATABASE", value_name = "NAME", default_value = "unjank", value_parser = database_name, global = true)]
     pub clickhouse_database: String,
+
+    #[command(flatten)]
+    pub cluster: Cluster,
 
     /// The control database with projects, keys, users and configurations: `sqlite:FILE`, or
     /// `postgres://user:password@host/database` for several servers. Unset: SQLite in `control.sqlite` in the data folder.
@@ -197,15 +202,17 @@ pub struct Serve {
     #[command(flatten)]
     pub web: Web,
 
-    /// Ingest keys as `key=app_id,…`; `key=*` allows any app. Repeat a key to allow several apps.
+    /// Ingest keys as `key=app_id,other_key=app_id`, separated by commas; `key=*` allows any app. Name a key several times to allow several
+    /// apps: `key=app_id,key=other_app_id`. Repeatable.
     #[arg(
         long,
         env = "UNJANK_INGEST_KEYS",
         value_name = "KEYS",
         default_value = "",
+        hide_default_value = true,
         hide_env_values = true
     )]
-    pub ingest_keys: IngestKeys,
+    pub ingest_keys: Vec<IngestKeys>,
 
     /// The project of the ingest keys.
     #[arg(long, env = "UNJANK_PROJECT", value_name = "NAME", default_value = "default", value_parser = project_name)]
@@ -334,6 +341,10 @@ pub struct Serve {
 }
 
 impl Serve {
+    pub fn ingest_keys(&self) -> IngestKeys {
+        self.ingest_keys.iter().cloned().collect()
+    }
+
     pub fn flush_interval(&self) -> Duration {
         Duration::from_millis(self.flush_interval_ms)
     }
@@ -389,4 +400,43 @@ fn database_name(name: &str) -> Result<String, String> {
         return Ok(name.to_owned());
     }
     Err("a database name must have 1 to 64 letters, digits, dashes and underscores".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    /// As on the command line: of flags that are no lists, the last one holds.
+    #[derive(Parser)]
+    #[command(args_override_self = true)]
+    struct Line {
+        #[command(flatten)]
+        serve: Serve,
+    }
+
+    fn parsed(line: &str) -> Serve {
+        let arguments = std::iter::once("unjank").chain(line.split(' '));
+        Line::try_parse_from(arguments).unwrap().serve
+    }
+
+    #[test]
+    fn lists_may_be_given_with_commas_and_with_several_flags() {
+        let once = parsed(
+            "--ingest-keys a=*,b=com.b,b=com.c --web-origins https://a.example,https://b.example \
+             --trusted-proxies 10.0.0.0/8,::1 --notify-allow a.internal,10.0.0.5",
+        );
+        let repeated = parsed(
+            "--ingest-keys a=* --web-origins https://a.example --trusted-proxies 10.0.0.0/8 --notify-allow a.internal \
+             --ingest-keys b=com.b,b=com.c --web-origins https://b.example --trusted-proxies ::1 --notify-allow 10.0.0.5",
+        );
+        assert_eq!(repeated.ingest_keys(), once.ingest_keys());
+        assert_eq!(repeated.ingest_keys().seeds().len(), 2);
+        assert_eq!(repeated.web.web_origins(), once.web.web_origins());
+        assert_eq!(repeated.web.trusted_proxies(), once.web.trusted_proxies());
+        let allowed = repeated.notifications.notify_allow();
+        assert_eq!(allowed, once.notifications.notify_allow());
+        assert!(parsed("--project shop").ingest_keys().is_empty());
+    }
 }

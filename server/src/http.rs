@@ -30,6 +30,11 @@ use self::api::problem::Problem;
 use self::serving::{layers, web};
 use crate::app::App;
 
+/// Whether the web interface is part of this program.
+pub(crate) fn has_web_interface() -> bool {
+    web::is_built()
+}
+
 /// Routes for devices and people.
 pub fn public(app: Arc<App>) -> Router {
     let routes = Router::new()

@@ -4,7 +4,9 @@
 //! One file per signal has its checks and its columns.
 
 mod app_start;
+mod attribute_names;
 mod decode;
+mod decode_columns;
 mod device_clock;
 mod envelope;
 mod event_checks;
@@ -17,11 +19,14 @@ mod metric;
 mod modules;
 mod page_load;
 mod recomposition;
+mod refusal;
+mod reject;
 mod rejections;
 mod resource;
 mod rows;
 mod scrubbing;
 mod sdk_health;
+mod signal_rows;
 mod span;
 mod tally;
 mod text_filter;
@@ -29,19 +34,19 @@ mod traffic;
 
 use std::sync::Arc;
 
+use unjank_foundation::clock::UnixTime;
 use unjank_protocol::{
     Batch, Events, Limits, RateLimit, Receipt, Resource, Signal, for_each_signal,
 };
+use unjank_stacks::RuleSet;
 use uuid::Uuid;
 
 pub use self::json_repair::Body;
-pub use self::rows::MOST_BATCHES;
+pub use self::refusal::Refusal;
 pub use self::scrubbing::{Scrubbing, ScrubbingDocument, ScrubbingError, ScrubbingRule};
+pub use self::signal_rows::MOST_BATCHES;
 pub use self::tally::{SignalTally, Tally};
-pub use crate::ingest::event_checks::Reject;
-
-use unjank_foundation::clock::UnixTime;
-use unjank_stacks::RuleSet;
+pub use crate::ingest::reject::Reject;
 
 use self::decode::Decoded;
 use self::device_clock::DeviceClock;
@@ -79,34 +84,10 @@ impl Device {
     }
 }
 
-/// Why a whole batch is refused. `http::api::problem` has the status and code of each variant.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    #[error("the body is not JSON: {detail} (line {line}, column {column})")]
-    NotJson {
-        detail: String,
-        line: usize,
-        column: usize,
-    },
-    #[error("the envelope is not valid: {0}")]
-    Envelope(String),
-    #[error("`resource` is not valid: {0}")]
-    Resource(String),
-    #[error("the batch has more than {limit} events: split it")]
-    TooManyEvents { limit: usize },
-    #[error(
-        "the attributes, stacks and other lists of the batch take more than {limit} bytes once decoded: split it"
-    )]
-    ListsTooLarge { limit: usize },
-    #[error("this ingest key is not for the app `{0}`")]
-    WrongApp(String),
-    #[error("this device token is for another install than the batch names")]
-    WrongInstall,
-}
-
 /// The decoded batches of one request with their valid events. They have the same id. [`Self::tally`] counts the rejected events.
 pub struct Checked<'a> {
     batches: Vec<Batch<'a>>,
+    /// The bytes of the body, or of the texts that it stands for if they are more.
     body_bytes: usize,
     received_at: UnixTime,
     rejections: Rejections,
@@ -127,6 +108,22 @@ pub fn check<'a>(
     let Decoded { batch, rejections } = decode::decode(body, limits)?;
     envelope::check(&batch)?;
     let body_bytes = body.bytes().len();
+    let checked = Checked::new(vec![batch], body_bytes, rejections, received_at);
+    checked.check(device, limits)
+}
+
+/// Does the same with a columnar batch. It may stand for no more than JSON of `most_bytes` bytes, or is refused for its size.
+pub fn check_columns<'a>(
+    body: &'a [u8],
+    most_bytes: usize,
+    device: &Device,
+    limits: &Limits,
+    received_at: UnixTime,
+) -> Result<Checked<'a>, Refusal> {
+    let (decoded, text_bytes) = decode_columns::decode(body, most_bytes, limits)?;
+    let Decoded { batch, rejections } = decoded;
+    envelope::check(&batch)?;
+    let body_bytes = body.len().max(text_bytes);
     let checked = Checked::new(vec![batch], body_bytes, rejections, received_at);
     checked.check(device, limits)
 }
@@ -468,9 +465,9 @@ impl<'a> Checked<'a> {
         if !is_first {
             (envelope.wire_bytes, rejected) = (0, 0);
         }
-        let most_hours = rows::most_hours(self.batches.len());
+        let most_hours = signal_rows::most_hours(self.batches.len());
         for_each_signal!(&batch, |_, events| {
-            rows::signal_rows(record, &envelope, most_hours, Events::as_slice(events));
+            signal_rows::signal_rows(record, &envelope, most_hours, Events::as_slice(events));
         });
         let functions = functions::stacks(&batch.spans);
         let stacks = batch.janks.iter().flat_map(jank::stacks).map(Vec::as_slice);

@@ -85,6 +85,8 @@ pub enum Refused {
 pub enum Format {
     /// A batch of the protocol, as JSON.
     Batch,
+    /// A batch of the protocol, as columns.
+    Columns,
     /// A request of OpenTelemetry.
     Otlp(otlp::Kind, otlp::Form),
 }
@@ -182,10 +184,11 @@ impl Intake {
             format,
             received_at,
         };
-        // The compressed size says little about the inflated size.
-        if work.upload.wire_bytes() <= SMALL_BODY
-            && !work.upload.claims_more_than(SMALL_BODY)
-            && let Some(done) = work.run(SMALL_BODY, Patience::Quick)
+        // The compressed size says little about the inflated size. The operator may set a lower limit than that of small bodies.
+        let small = SMALL_BODY.min(self.limits.decompressed_bytes);
+        if work.upload.wire_bytes() <= small
+            && !work.upload.claims_more_than(small)
+            && let Some(done) = work.run(small, Patience::Quick)
         {
             return done;
         }
@@ -310,10 +313,10 @@ struct Preparation {
 }
 
 impl Preparation {
-    /// Inflates and checks the body and makes its record. Returns `None` if the inflated body is longer than `limit`, or if the work is slow
-    /// and has to be quick. A refused body costs its sender some of its quota.
+    /// Inflates and checks the body and makes its record. Returns `None` if the inflated body is longer than `limit`. A quick run also returns
+    /// `None` if columns stand for more or if the work is slow. A refused body costs its sender some of its quota.
     fn run(&self, limit: usize, patience: Patience) -> Option<Result<Arrived, Refused>> {
-        let record = |body: &[u8]| self.record(body, patience);
+        let record = |body: &[u8]| self.record(body, limit, patience);
         match self.upload.inflate(limit, record) {
             Ok(done) => done,
             Err(NotInflated::TooLarge { .. }) => None,
@@ -324,11 +327,18 @@ impl Preparation {
         }
     }
 
-    fn check<'b>(&self, body: &'b ingest::Body<'_>) -> Result<Checked<'b>, Refused> {
+    /// Checks a body. Columns may stand for no more than JSON of `limit` bytes.
+    fn check<'b>(&self, body: &'b ingest::Body<'_>, limit: usize) -> Result<Checked<'b>, Refused> {
         let (device, limits) = (&self.caller.device, &self.intake.limits);
         let received_at = self.received_at;
-        let Format::Otlp(kind, form) = self.format else {
-            return Ok(ingest::check(body, device, limits, received_at)?);
+        let (kind, form) = match self.format {
+            Format::Batch => return Ok(ingest::check(body, device, limits, received_at)?),
+            Format::Columns => {
+                let columns = body.bytes();
+                let checked = ingest::check_columns(columns, limit, device, limits, received_at);
+                return Ok(checked?);
+            }
+            Format::Otlp(kind, form) => (kind, form),
         };
         let request = otlp::read(body, kind, form, limits.events)?;
         let size = body.bytes().len();
@@ -340,15 +350,33 @@ impl Preparation {
         Ok(checked?)
     }
 
-    fn record(&self, body: &[u8], patience: Patience) -> Option<Result<Arrived, Refused>> {
+    fn record(
+        &self,
+        body: &[u8],
+        limit: usize,
+        patience: Patience,
+    ) -> Option<Result<Arrived, Refused>> {
         let (intake, caller, received_at) = (&self.intake, &self.caller, self.received_at);
         let device = &caller.device;
         let body = ingest::Body::new(body);
-        let mut batch = match self.check(&body) {
+        let mut batch = match self.check(&body, limit) {
             Ok(batch) => batch,
-            Err(refusal) => {
+            Err(refused) if self.stands_for_more(&refused) => {
+                if patience == Patience::Quick {
+                    return None;
+                }
+                let is_counted = matches!(refused, Refused::Batch(Refusal::TooManyEvents { .. }));
+                // Events are counted before they are read.
+                self.spend(if is_counted {
+                    body.bytes().len()
+                } else {
+                    limit
+                });
+                return Some(Err(refused));
+            }
+            Err(refused) => {
                 self.spend(body.bytes().len());
-                return Some(Err(refusal));
+                return Some(Err(refused));
             }
         };
         let rules = intake.access.rules(&device.project);
@@ -384,6 +412,12 @@ impl Preparation {
         batch.hold_back(rate_limits);
         let prepared = batch.into_record(&context, etag.as_deref());
         Some(Ok(Arrived::New(prepared, pending)))
+    }
+
+    /// Whether a body is refused because it stands for more than its bytes.
+    fn stands_for_more(&self, refused: &Refused) -> bool {
+        self.format == Format::Columns
+            && matches!(refused, Refused::Batch(refusal) if refusal.is_for_size())
     }
 
     /// Registers the batch. Returns `None` for a request of OpenTelemetry without events.

@@ -3,6 +3,7 @@
 //! A request has the events of many resources and sessions, and a batch those of one, so a request becomes several batches with the id of
 //! the request. Each file says which names it reads. What has no field of its own is kept as an attribute.
 
+mod attribute_values;
 mod attributes;
 mod distribution;
 mod logs;

@@ -3,6 +3,7 @@
 mod background;
 mod clickhouse_target;
 mod data_folder;
+mod data_paths;
 mod drain;
 mod intake;
 mod notifier;
@@ -18,8 +19,9 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::clickhouse_target::{embedded, external};
-pub(crate) use self::data_folder::control_database;
+pub(crate) use self::clickhouse_target::{any_host, embedded, external};
+pub(crate) use self::data_folder::{control_url, existing_control_database, existing_dead_letters};
+pub(crate) use self::data_paths::{absolute, cannot_read, exists};
 pub(crate) use self::drain::{DrainedLog, drain_log};
 pub use self::server_file::{ServerFile, ServerProcess};
 
@@ -34,7 +36,7 @@ use self::background::{
     write_counts,
 };
 use self::clickhouse_target::connect;
-use self::data_folder::instance_secret;
+use self::data_folder::{control_database, instance_secret};
 use crate::access::logins::Logins;
 use crate::access::{self, Access, InstanceSecret, Refresher, Snapshot, SnapshotInputs, Throttle};
 use crate::app::App;
@@ -102,7 +104,8 @@ where
         shutdown,
     } = surroundings;
     let is_local = listeners.public.local_addr()?.ip().is_loopback();
-    let short = settings.ingest_keys.check_length(is_local);
+    shared.cluster.refuse()?;
+    let short = settings.ingest_keys().check_length(is_local);
     short.map_err(|error| anyhow::anyhow!(error))?;
     let back = Tasks::default();
     let (front, middle, forwarding) = (back.sibling(), back.sibling(), back.sibling());
@@ -252,8 +255,8 @@ async fn open(
         control,
         logins,
         openid_connect: provider.transpose()?,
-        trusted_proxies: settings.web.trusted_proxies.clone(),
-        web_origins: settings.web.web_origins.clone(),
+        trusted_proxies: settings.web.trusted_proxies(),
+        web_origins: settings.web.web_origins(),
         secret,
         default_rules,
         dry_runs: DryRuns::default(),
@@ -305,7 +308,7 @@ async fn open_control(
     } = inputs;
     let control = control_database(shared, back).await?;
     let now = clock.now();
-    access::seed(&control, &settings.project, &settings.ingest_keys, now).await?;
+    access::seed(&control, &settings.project, &settings.ingest_keys(), now).await?;
     let largest_batch = u32::try_from(settings.max_batch_events).unwrap_or(u32::MAX);
     let moment = SnapshotInputs {
         now,
@@ -314,11 +317,6 @@ async fn open_control(
         default_rules: &default_rules,
     };
     let snapshot = access::load(&control, &secret, &moment).await?;
-    if snapshot.is_closed() {
-        tracing::warn!(
-            "no ingest keys: batches are rejected. Create a key on the page Get started, or set UNJANK_INGEST_KEYS=key=app_id"
-        );
-    }
     let access = Arc::new(Access::new(snapshot));
     let refresher = Refresher {
         control: control.clone(),
@@ -359,7 +357,7 @@ fn default_rules(settings: &Serve) -> anyhow::Result<RuleSet> {
 fn start_store(shared: &Shared, settings: &Serve, app: &App, tasks: &Tasks) -> anyhow::Result<()> {
     let clickhouse = app.clickhouse.clone();
     if let Some(url) = &shared.clickhouse_url {
-        let target = external(shared, url);
+        let target = external(shared, url)?;
         let connected = connect(clickhouse, target, app.log.clone(), tasks.shutdown());
         tasks.spawn_finite("clickhouse", connected);
         return Ok(());
@@ -402,7 +400,7 @@ fn start_listeners(
         ListenerSettings {
             max_connections: app.connections,
             from_one_address: app.connections.div_ceil(4),
-            proxies: settings.web.trusted_proxies.clone(),
+            proxies: settings.web.trusted_proxies(),
             patience: settings.shutdown_timeout(),
         },
         tasks.shutdown(),
@@ -416,7 +414,7 @@ fn start_listeners(
         ListenerSettings {
             max_connections: ADMIN_CONNECTIONS,
             from_one_address: ADMIN_CONNECTIONS,
-            proxies: settings.web.trusted_proxies.clone(),
+            proxies: settings.web.trusted_proxies(),
             patience: settings.shutdown_timeout(),
         },
         tasks.shutdown(),

@@ -3,6 +3,7 @@
 mod backup;
 mod buckets;
 mod clickhouse;
+mod cluster;
 mod drain;
 mod durable_file;
 mod embedded;
@@ -25,7 +26,9 @@ mod upkeep;
 pub use self::backup::{BackupPart, BackupState};
 pub use self::buckets::upper_bound;
 pub use self::clickhouse::{ClickHouse, Failure, Login, Target};
-pub use self::drain::dead_letter::{DeadLetter, DeadLetterError, DeadLetters};
+pub use self::cluster::{BadCluster, Cluster, ClusterError, HostReport, HostState, HostUrl};
+pub use self::drain::dead_letter::{DeadLetterError, DeadLetters};
+pub use self::drain::dead_letter_header::DeadLetter;
 pub(crate) use self::drain::lease::{lease_lost, take_over};
 pub(crate) use self::drain::writer::{DrainTotals, Writer, WriterSettings};
 pub use self::embedded::{

@@ -5,11 +5,12 @@
 //! functions and lines, with lookup files that it keeps on disk and maps into memory ([`Lookups`]).
 
 mod alternatives;
+mod assemble_error;
 mod assemblies;
 mod assembly_queue;
+mod assembly_request;
 mod file_removal;
 mod joining;
-mod known_files;
 mod lookups;
 mod orphaned_contents;
 mod parser;
@@ -18,7 +19,9 @@ mod store;
 mod symbolicator;
 mod unused_file_expiry;
 
-pub use self::assemblies::{AssembleError, Assemblies, AssemblyRequest, AssemblyState};
+pub use self::assemble_error::AssembleError;
+pub use self::assemblies::{Assemblies, AssemblyState};
+pub use self::assembly_request::AssemblyRequest;
 pub use self::lookups::{LookupError, Lookups};
 pub use self::parser::{Parser, ParserError, ParserLimits, ParserRequest, run as run_parser};
 pub use self::store::{StoreError, SymbolStore};

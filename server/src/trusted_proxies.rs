@@ -24,6 +24,13 @@ impl FromStr for TrustedProxies {
     }
 }
 
+/// Joins the lists of several flags.
+impl FromIterator<Self> for TrustedProxies {
+    fn from_iter<L: IntoIterator<Item = Self>>(lists: L) -> Self {
+        Self(lists.into_iter().flat_map(|list| list.0).collect())
+    }
+}
+
 impl TrustedProxies {
     /// Returns the address of the client. This is the peer's address, unless the peer is a trusted proxy. Then it is the last address in the header
     /// that is not a trusted proxy: a client may have forged those before it. `forwarded` has the values of all headers, in order.

@@ -26,6 +26,13 @@ impl FromStr for WebOrigins {
     }
 }
 
+/// Joins the lists of several flags.
+impl FromIterator<Self> for WebOrigins {
+    fn from_iter<L: IntoIterator<Item = Self>>(lists: L) -> Self {
+        Self(lists.into_iter().flat_map(|list| list.0).collect())
+    }
+}
+
 impl WebOrigins {
     #[must_use]
     pub fn allow_all(&self) -> bool {

@@ -1,7 +1,8 @@
 //! Tables and their columns as bytes. Knows no types of values and no fields.
 
+mod next_number;
+
 use crate::faults::Unreadable;
-use crate::state::Incoming;
 use crate::varint::{put, take};
 
 /// The second column of a field, beside its own: the values of an option, the rows of a list, the pool of ids.
@@ -25,7 +26,7 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, tag: u64, bytes: &[u8]) {
 }
 
 /// A column of numbers that is being written. As long as all are the same, none is written.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Numbers {
     bytes: Vec<u8>,
     same: u64,
@@ -68,6 +69,14 @@ impl Numbers {
         self.bytes.clear();
         (self.same, self.rows, self.is_varied) = (0, 0, false);
     }
+
+    /// Writes a column whose absence does not mean zeros.
+    pub(crate) fn write_with_zeros(&mut self, tag: u64, out: &mut Vec<u8>) {
+        if self.rows > 0 && self.same == 0 && !self.is_varied {
+            put_bytes(out, tag | SAME, &[0]);
+        }
+        self.write(tag, out);
+    }
 }
 
 /// The numbers of a column, one after the other.
@@ -78,15 +87,6 @@ pub(crate) struct NumberCursor<'a> {
 }
 
 impl NumberCursor<'_> {
-    #[inline]
-    pub(crate) fn next(&mut self, state: &mut Incoming<'_>) -> u64 {
-        if let Some(same) = self.same {
-            return same;
-        }
-        let number = take(&mut self.rest);
-        number.unwrap_or_else(|| state.stop(Unreadable::Damaged))
-    }
-
     pub(crate) fn is_done(&self) -> bool {
         self.rest.is_empty()
     }
@@ -151,6 +151,12 @@ impl<'a> Table<'a> {
                 same: None,
             }),
         }
+    }
+
+    /// The numbers of a column that means something else if it is left out.
+    pub(crate) fn numbers_if_any(&self, tag: u64) -> Result<Option<NumberCursor<'a>>, Unreadable> {
+        let column = self.column(tag);
+        column.map(|_| self.numbers(tag)).transpose()
     }
 
     /// The bytes of a column. One that is left out has none.

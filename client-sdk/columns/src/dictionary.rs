@@ -6,7 +6,7 @@ use crate::faults::Unreadable;
 use crate::varint::{put, take};
 
 /// Distinct byte strings that are being collected. The number of each is its place, from 1; the empty one has 0 and is not kept.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Dictionary {
     bytes: Vec<u8>,
     /// Where each entry ends in `bytes`, with its hash.

@@ -29,6 +29,9 @@ pub enum Fault {
     /// Larger or smaller than its type allows.
     #[error("the value is out of range")]
     OutOfRange,
+    /// The column of a required value is left out.
+    #[error("the column is missing")]
+    Missing,
     /// Zero, or missing.
     #[error("the id is missing or zero")]
     ZeroId,
@@ -61,9 +64,12 @@ pub enum Unreadable {
     /// There is no envelope.
     #[error("the section of the envelope is missing")]
     NoEnvelope,
-    /// A value of the envelope is malformed.
+    /// This field of the envelope is malformed, or a value in this list of the envelope.
     #[error("`{0}`: {1}")]
     Envelope(&'static str, Fault),
+    /// This field of the table `resource` is malformed.
+    #[error("`{0}`: {1}")]
+    Resource(&'static str, Fault),
     /// More than [`crate::Bounds::events`].
     #[error("the batch has more than {limit} events")]
     TooManyEvents {

@@ -22,6 +22,7 @@ macro_rules! rows {
         rows!(@rows $name, [$row], [$shape], { $($number $field: $kind,)+ });
     };
     (@rows $name:ident, [$row:ty], [$($shape:tt)+], { $($number:literal $field:ident: $kind:ty,)+ }) => {
+        #[derive(Clone)]
         pub(crate) struct $name;
 
         const _: () = {
@@ -30,7 +31,7 @@ macro_rules! rows {
             use $crate::faults::Unreadable;
             use $crate::state::{Incoming, Outgoing};
 
-            #[derive(Default)]
+            #[derive(Clone, Default)]
             pub(crate) struct Columns {
                 $($field: <$kind as Layout>::Column,)+
             }
@@ -43,6 +44,7 @@ macro_rules! rows {
                 type Row<'a> = $row;
                 type Columns = Columns;
                 type Cursors<'a> = Cursors<'a>;
+                const FIELDS: &'static [&'static str] = &[$(stringify!($field)),+];
 
                 #[inline]
                 fn push<'a>(columns: &mut Columns, row: &Self::Row<'a>, state: &mut Outgoing) {

@@ -20,7 +20,7 @@ use crate::state::{Incoming, Outgoing};
 /// The columns of a field.
 pub(crate) trait Layout {
     /// What is being written.
-    type Column: Default;
+    type Column: Clone + Default;
     /// What is being read.
     type Cursor<'a>;
 

@@ -10,7 +10,7 @@ pub(crate) const NONE: u64 = 0;
 const NEW: u64 = 1;
 
 /// Ids of `SIZE` bytes that are being collected. Remembers up to `RECENT` of them; one that it forgets is written again.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pool<const SIZE: usize, const RECENT: usize> {
     bytes: Vec<u8>,
     count: u32,

@@ -145,7 +145,16 @@ fn envelope<'a>(state: &mut Incoming<'a>, bytes: &'a [u8]) -> Result<Envelope<'a
     let envelope = rows.next(state);
     state.check()?;
     if let Some((field, fault)) = state.fault.take() {
-        return Err(Unreadable::Envelope(field, fault));
+        // The fields of these tables have different names.
+        return Err(if signals::Resources::FIELDS.contains(&field) {
+            Unreadable::Resource(field, fault)
+        } else if signals::Modules::FIELDS.contains(&field) {
+            Unreadable::Envelope("modules", fault)
+        } else if signals::Parts::FIELDS.contains(&field) {
+            Unreadable::Envelope("split_from", fault)
+        } else {
+            Unreadable::Envelope(field, fault)
+        });
     }
     let is_done = rows.is_done(state);
     envelope.filter(|_| is_done).ok_or(Unreadable::Damaged)

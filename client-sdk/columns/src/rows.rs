@@ -5,10 +5,12 @@ use crate::faults::Unreadable;
 use crate::state::{Incoming, Outgoing};
 
 /// The rows of a table.
-pub(crate) trait Rows {
+pub(crate) trait Rows: Clone {
     type Row<'a>;
-    type Columns: Default;
+    type Columns: Clone + Default;
     type Cursors<'a>;
+    /// The names of the fields.
+    const FIELDS: &'static [&'static str];
 
     fn push<'a>(columns: &mut Self::Columns, row: &Self::Row<'a>, state: &mut Outgoing);
 

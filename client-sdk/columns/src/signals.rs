@@ -19,9 +19,11 @@ use crate::kinds::{
 /// Modules of a batch.
 const MODULES: usize = unjank_protocol::Batch::MAX_MODULES;
 const SPLIT_FROM: usize = unjank_protocol::Batch::MAX_SPLIT_FROM;
+/// Marks ids and times that JSON requires: a column that is left out does not stand for zeros.
+const REQUIRED: bool = true;
 
 rows! { Head: Envelope<'a> {
-    0 batch_id: Uuids,
+    0 batch_id: Uuids<REQUIRED>,
     1 session_id: Uuids,
     2 config_revision: Maybe,
     3 resource: Flat<Resources>,
@@ -42,14 +44,14 @@ rows! { Resources: Resource<'a> {
     9 device_class: Texts,
     10 refresh_hz: Plain,
     11 locale: Texts,
-    12 install_id: Uuids,
+    12 install_id: Uuids<REQUIRED>,
     13 user_id: Texts,
     14 sdk_name: Texts,
     15 sdk_version: Texts,
 } }
 
 rows! { Parts: Uuid = id {
-    0 id: Uuids,
+    0 id: Uuids<REQUIRED>,
 } }
 
 rows! { Modules: Module<'a> {
@@ -64,7 +66,7 @@ rows! { Spans: Span<'a> {
     2 parent_span_id: Parents,
     3 name: Texts,
     4 kind: Plain,
-    5 start: Times,
+    5 start: Times<REQUIRED>,
     6 uptime_ms: Uptime,
     7 duration_us: Plain,
     8 thread: Texts,
@@ -97,7 +99,7 @@ rows! { SpanEvents: SpanEvent<'a> {
 
 rows! { FrameWindows: FrameWindow<'a> {
     0 page: Texts,
-    1 start: Times,
+    1 start: Times<REQUIRED>,
     2 uptime_ms: Uptime,
     3 duration_ms: Plain,
     4 refresh_hz: Plain,
@@ -121,7 +123,7 @@ rows! { Buckets: (u32, u32) = (bound, count) {
 rows! { Janks: Jank<'a> {
     0 kind: Plain,
     1 page: Texts,
-    2 start: Times,
+    2 start: Times<REQUIRED>,
     3 uptime_ms: Uptime,
     4 duration_ms: Plain,
     5 ended: Plain,
@@ -171,7 +173,7 @@ rows! { LogLines: LogLine<'a> {
 } }
 
 rows! { Traffic: TrafficRow<'a> {
-    0 day: Plain,
+    0 day: Times<REQUIRED>,
     1 source: Texts,
     2 network: Plain,
     3 tx_bytes: Plain,
@@ -182,7 +184,7 @@ rows! { Traffic: TrafficRow<'a> {
 
 rows! { PageLoads: PageLoad<'a> {
     0 page: Texts,
-    1 start: Times,
+    1 start: Times<REQUIRED>,
     2 uptime_ms: Uptime,
     3 t1_ms: Maybe,
     4 t2_ms: Maybe,
@@ -204,7 +206,7 @@ rows! { Requests: PageRequest<'a> {
 
 rows! { Metrics: Metric<'a> {
     0 name: Texts,
-    1 time: Times,
+    1 time: Times<REQUIRED>,
     2 uptime_ms: Uptime,
     3 value: Plain,
     4 min: Maybe,
@@ -218,7 +220,7 @@ rows! { Metrics: Metric<'a> {
 
 rows! { AppStarts: AppStart<'a> {
     0 kind: Plain,
-    1 start: Times,
+    1 start: Times<REQUIRED>,
     2 duration_ms: Plain,
     3 page: Texts,
     4 network: Plain,
@@ -234,7 +236,7 @@ rows! { Phases: Phase<'a> {
 rows! { Recompositions: Recomposition<'a> {
     0 function: Texts,
     1 page: Texts,
-    2 start: Times,
+    2 start: Times<REQUIRED>,
     3 uptime_ms: Uptime,
     4 window_ms: Plain,
     5 count: Plain,

@@ -7,7 +7,7 @@ use crate::faults::{Fault, Malformed, Unreadable};
 use crate::pool::{PoolCursor, SpanPool};
 
 /// What the columns of a batch share while it is written.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Outgoing {
     pub(crate) texts: Dictionary,
     pub(crate) spans: SpanPool,

@@ -1,5 +1,7 @@
 //! Writes batches. Events are added one by one, so that nothing but their columns is kept.
 
+use std::fmt;
+
 use unjank_protocol::{Batch, Events, Timestamp, with_signals};
 
 use crate::envelope::Envelope;
@@ -9,7 +11,7 @@ use crate::signals;
 use crate::state::Outgoing;
 use crate::varint::{put, zigzag};
 
-/// Collects the events of a batch as columns. Keeps its memory from one batch to the next.
+/// Collects the events of a batch as columns. Keeps its memory from one batch to the next. Finish a clone to get the batch so far.
 ///
 /// ```
 /// use unjank_columns::{Bounds, Writer, read};
@@ -28,10 +30,16 @@ use crate::varint::{put, zigzag};
 /// assert_eq!(read.batch.traffic[0].rx_bytes, 7);
 /// # Ok::<(), unjank_columns::Unreadable>(())
 /// ```
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Writer {
     state: Outgoing,
     tables: Tables,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
 }
 
 /// An event of a signal.
@@ -41,6 +49,7 @@ pub trait Event {
 }
 
 /// The table of a signal. Times are steps from the last one of the same signal.
+#[derive(Clone)]
 struct SignalTable<R: crate::rows::Rows> {
     rows: RowsColumn<R>,
     time: i64,
@@ -75,7 +84,7 @@ impl<R: crate::rows::Rows> SignalTable<R> {
 
 macro_rules! tables {
     ({} $($variant:ident $name:literal $list:ident: $many:ident<$event:ident>, $doc:literal;)+) => {
-        #[derive(Default)]
+        #[derive(Clone, Default)]
         struct Tables {
             $($list: SignalTable<signals::$variant>,)+
         }

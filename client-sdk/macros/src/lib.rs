@@ -8,6 +8,7 @@ mod module;
 mod options;
 mod signature;
 mod span;
+mod traced_item;
 
 use proc_macro::TokenStream;
 use syn::parse_macro_input;
@@ -46,7 +47,7 @@ use self::options::Options;
 pub fn traced(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let options = parse_macro_input!(arguments as Options);
     let item = parse_macro_input!(item as syn::Item);
-    match item::traced(options, item) {
+    match traced_item::traced(options, item) {
         Ok(tokens) => tokens.into(),
         Err(error) => error.into_compile_error().into(),
     }

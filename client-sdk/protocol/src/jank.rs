@@ -104,7 +104,8 @@ pub struct JankSample<'a> {
     /// The time since the start of the stall, in milliseconds.
     pub offset_ms: u32,
     /// The stack at that time, innermost frame first; at most 128 frames.
-    #[serde(borrow, deserialize_with = "frames")]
+    #[serde(borrow, default, deserialize_with = "frames")]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub stack: Vec<Frame<'a>>,
 }
 
@@ -115,7 +116,8 @@ pub struct LogLine<'a> {
     /// The time.
     pub time: Timestamp,
     /// The line, or the name of a screen.
-    #[serde(borrow)]
+    #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub message: Text<'a>,
 }
 

@@ -11,7 +11,8 @@ use crate::{Signal, Text};
 pub struct Receipt<'a> {
     /// The batch that was received.
     pub batch_id: Uuid,
-    /// The number of events made durable, now or when the batch arrived first.
+    /// The number of events made durable, now or when the batch arrived first. A duplicate is counted as it is sent now: events that were added
+    /// since are counted, but not stored.
     pub accepted: u64,
     /// Rejected events with their reasons, at most 100. They do not affect the other events.
     #[serde(default)]

@@ -36,7 +36,8 @@ pub struct Span<'a> {
     )]
     pub parent_span_id: Option<SpanId>,
     /// The name of the operation, or the fully qualified class and signature of a method.
-    #[serde(borrow)]
+    #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub name: Text<'a>,
     /// The kind of work.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -139,7 +140,8 @@ pub struct SpanEvent<'a> {
     /// The time.
     pub time: Timestamp,
     /// The text.
-    #[serde(borrow)]
+    #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub name: Text<'a>,
 }
 
@@ -208,7 +210,8 @@ pub struct Traffic<'a> {
     /// The day on the device's calendar.
     pub day: Day,
     /// The source: `web`, `other`, or a name from the configuration such as `api`.
-    #[serde(borrow)]
+    #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub source: Text<'a>,
     /// The network.
     #[serde(default)]
@@ -236,7 +239,8 @@ pub struct Traffic<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PageLoad<'a> {
     /// The screen.
-    #[serde(borrow)]
+    #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub page: Text<'a>,
     /// When the page was initialized.
     pub start: Timestamp,
@@ -294,7 +298,8 @@ pub struct PageLoad<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PageRequest<'a> {
     /// The path, without host and query.
-    #[serde(borrow)]
+    #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub path: Text<'a>,
     /// The start relative to the start of the page, in milliseconds. Negative if the request began earlier.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -312,7 +317,8 @@ pub struct PageRequest<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Metric<'a> {
     /// The name of the metric with its unit, such as `memory_used_bytes`.
-    #[serde(borrow)]
+    #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub name: Text<'a>,
     /// The time.
     pub time: Timestamp,
@@ -399,7 +405,8 @@ pub struct AppStart<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Phase<'a> {
     /// The name of the phase.
-    #[serde(borrow)]
+    #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub name: Text<'a>,
     /// The duration in milliseconds.
     pub duration_ms: u32,
@@ -410,7 +417,8 @@ pub struct Phase<'a> {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Recomposition<'a> {
     /// The function.
-    #[serde(borrow)]
+    #[serde(borrow, default)]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub function: Text<'a>,
     /// The screen.
     #[serde(borrow, default)]

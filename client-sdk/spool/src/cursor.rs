@@ -15,8 +15,8 @@ use crate::format::{
 /// A part of a segment that contains no readable record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// The segment, as the sequence number in its file name.
-    pub segment: Seq,
+    /// The file name of the segment.
+    pub segment: String,
     /// The start of the part, in bytes from the start of the file.
     pub offset: u64,
     /// The length of the part in bytes.
@@ -204,7 +204,7 @@ impl Cursor {
     fn end_damage(&mut self, at: u64, block: &mut Block) {
         if let Some(offset) = self.damaged_since.take() {
             block.damage.push(Damage {
-                segment: self.name.first_seq,
+                segment: self.name.file_name(),
                 offset,
                 bytes: at.saturating_sub(offset),
             });

@@ -2,6 +2,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod blocked;
+mod copied_stack;
 #[cfg(target_arch = "x86_64")]
 mod frame_pointer;
 #[cfg(target_arch = "x86_64")]

@@ -114,7 +114,7 @@ fn recorded_rows() {
     });
     row(
         "span with two attributes, recorded",
-        "≤ 120, one allocation",
+        "≤ 120, no allocation",
         || {
             let mut span = unjank::span("checkout");
             span.attribute("items", black_box(3));

@@ -14,8 +14,14 @@ const MOST_BYTES: usize = 1_024;
 #[inline]
 pub(crate) fn cut(text: Cow<'static, str>) -> Cow<'static, str> {
     if text.len() <= MOST_BYTES {
-        return text;
+        text
+    } else {
+        cut_long(text)
     }
+}
+
+#[cold]
+fn cut_long(text: Cow<'static, str>) -> Cow<'static, str> {
     let mut text = text.into_owned();
     text.truncate(bounded(&text).len());
     Cow::Owned(text)

@@ -265,7 +265,8 @@ impl Config {
     }
 
     /// Sets how many events may wait in memory, and how many spans may wait besides, in the buffers of the threads that recorded
-    /// them. Any further event is dropped and counted. The default is 8,192; values below 64 count as 64.
+    /// them; a span with one or two attributes takes the room of two there, one with three or four that of three. Any further event is
+    /// dropped and counted. The default is 8,192; values below 64 count as 64.
     #[must_use]
     pub fn queue_events(mut self, events: usize) -> Self {
         self.queue_events = events.max(64);

@@ -5,6 +5,7 @@ pub(super) mod backlog;
 pub(super) mod batch;
 pub(super) mod budget;
 pub(super) mod exchange;
+pub(super) mod form;
 pub(super) mod losses;
 pub(super) mod modules;
 pub(super) mod pending;

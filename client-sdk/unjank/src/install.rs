@@ -41,7 +41,7 @@ pub(crate) fn install_id(file: Option<PathBuf>) -> Uuid {
 pub(crate) fn forget_unsent(folder: &Path) {
     // The files may not exist. A deletion that fails is retried when the user declines again.
     let _queue = std::fs::remove_dir_all(folder.join("queue")).is_err();
-    let _pending = std::fs::remove_file(spill::path(folder)).is_err();
+    spill::delete(folder);
     let _traffic = std::fs::remove_file(folder.join("traffic.json")).is_err();
 }
 

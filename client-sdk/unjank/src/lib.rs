@@ -70,11 +70,11 @@ mod exit;
 pub mod export;
 #[cfg(feature = "tower")]
 pub mod http;
-#[cfg(feature = "tower")]
-mod http_hosts;
 mod install;
 pub mod live;
 mod measure;
+#[cfg(feature = "tower")]
+mod measured_hosts;
 mod names;
 mod random;
 mod report;
@@ -146,6 +146,7 @@ pub use self::measure::metric_provider::MetricProvider;
 pub use self::measure::monitor::{sample, sample_with};
 pub use self::measure::next_frame::input;
 pub use self::measure::page_load::{NetworkRequest, PageLoading, page_load, request};
+pub use self::measure::set_monitor::set_monitor;
 pub use self::measure::should_trace::SpanStart;
 pub use self::measure::site::Callsite;
 #[doc(hidden)]
@@ -157,7 +158,7 @@ pub use self::measure::span::{
     span, span_in, span_tagged,
 };
 pub use self::measure::span_tags::{SpanTags, SpanTagsError};
-pub use self::measure::switches::{Monitor, set_monitor};
+pub use self::measure::switches::Monitor;
 #[cfg(feature = "tracing")]
 pub use self::measure::tracing_layer::{tracing_layer, tracing_layer_of, tracing_layer_up_to};
 pub use self::measure::traffic::{Transferred, set_utc_offset, traffic};

@@ -2,8 +2,10 @@
 
 pub(super) mod app;
 pub(super) mod app_state;
+mod awaited_frame;
 pub(super) mod client;
 pub(super) mod errors;
+mod foreground_state;
 pub(super) mod frames;
 pub(super) mod instrumented;
 pub(super) mod main_loop;
@@ -18,12 +20,14 @@ pub(super) mod page_load;
 pub(super) mod panics;
 pub(super) mod rings;
 pub(super) mod sampling;
+pub(super) mod set_monitor;
 pub(super) mod should_trace;
 pub(super) mod site;
 pub(super) mod span;
 pub(super) mod span_record;
 pub(super) mod span_tags;
 pub(super) mod suspensions;
+mod switched_off;
 pub(super) mod switches;
 pub(super) mod system_trace;
 pub(super) mod ticks;

@@ -83,7 +83,7 @@ export class Reader {
     // The results of passed rules and of frames from elsewhere would take most of the time.
     const axe = new AxeBuilder({ page: this.page }).setLegacyMode().options({ resultTypes: ['violations'] });
     const { violations } = await axe.analyze();
-    for (const one of violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))) {
+    for (const one of violations) {
       const where = one.nodes.map((node) => `${node.target.join(' ')}: ${node.failureSummary}`).join('\n    ');
       this.faults.push(`axe at ${name}: ${one.id}: ${one.help}\n    ${where}`);
     }

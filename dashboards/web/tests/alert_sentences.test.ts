@@ -43,7 +43,7 @@ describe('a rule as a sentence', () => {
       condition: { kind: 'regression', compare: 'same_age', effect: { least_relative: 0.05, least_absolute: 5_000 } },
     });
     expect(sentence(slower)).toBe(
-      'Alert when, for any name, the p75 of spans in the newest version is at least 5 % and 5 ms slower than in the version before at the same time after its release, over at most 7 days, with at least 200 samples on each side and p below 0.001.',
+      'Alert when, for any name, the p75 of spans in the latest version is at least 5 % and 5 ms slower than in the previous version at the same time after its release, over at most 7 days, with at least 200 samples on each side and p below 0.001.',
     );
     expect(afterwards(slower)).toEqual([
       'Resolve when the change is below 50 % of the minimum change.',
@@ -61,7 +61,7 @@ describe('a rule as a sentence', () => {
       least_samples: 1,
     });
     expect(sentence(fewer)).toBe(
-      'Alert when, for any page, the share of page loads (completed) in the newest version is at least 10 % and 0.5 points lower than in the version before on the same days, over at most 1 hour, with at least 1 sample on each side.',
+      'Alert when, for any page, the share of page loads (completed) in the latest version is at least 10 % and 0.5 points lower than in the previous version on the same days, over at most 1 hour, with at least 1 sample on each side.',
     );
     expect(afterwards(fewer)).toEqual(['Resolve when the change is below 25 % of the minimum change.']);
   });
@@ -134,8 +134,8 @@ describe('a rule as a sentence', () => {
     });
     expect(afterwards(quiet)).toEqual([
       'Resolve at the threshold or below.',
-      'Open no incident on Sat, Sun from 22:00 to 06:00 (UTC+5:30).',
-      'Open no incident every day from 01:00 to 02:00 (UTC).',
+      'Mute on Sat, Sun from 22:00 to 06:00 (UTC+5:30).',
+      'Mute every day from 01:00 to 02:00 (UTC).',
       'While the rule fires, affected devices send 50 % of spans.',
     ]);
   });

@@ -47,6 +47,6 @@ describe('the form for forwarding', () => {
     for (const wrong of ['authorization', 'authorization:', 'a b: c']) expect(headersFault(wrong)).not.toBe('');
     expect(ruleFaults({ name: '', least: '', onlyErrors: false })).toEqual({ name: '', least: '' });
     expect(ruleFaults({ name: '', least: '', onlyErrors: true }).name).toMatch('Enter a name');
-    expect(ruleFaults({ name: 'a', least: '1 s', onlyErrors: true }).least).toMatch('Enter milliseconds');
+    expect(ruleFaults({ name: 'a', least: '1 s', onlyErrors: true }).least).toMatch('Enter a number of milliseconds');
   });
 });

@@ -11,6 +11,7 @@ const SERVER = [
   'invalid_event',
   'rate_limited',
   'invalid_json',
+  'invalid_columns',
   'key_unknown',
   'too_many_events',
   'quota_disk',

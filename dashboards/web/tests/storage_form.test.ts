@@ -42,7 +42,7 @@ test('tables have names for people', () => {
   expect(['spans', 'frame_windows', 'spans_hourly', 'app_starts_daily'].map(tableLabel)).toEqual([
     'Spans',
     'Frame windows',
-    'Spans, by the hour',
-    'App starts, by the day',
+    'Spans (hourly)',
+    'App starts (daily)',
   ]);
 });

@@ -38,7 +38,7 @@ describe('a trace is handed over to Perfetto', () => {
     const handed = handOver(viewer, host, file, 300);
     say(viewer, 'https://evil.example', 'PONG');
     say({}, PERFETTO, 'PONG');
-    await expect(handed).rejects.toThrow('did not answer');
+    await expect(handed).rejects.toThrow('did not respond');
     expect(posted.every((message) => message === 'PING')).toBe(true);
   });
 

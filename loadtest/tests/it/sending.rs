@@ -8,8 +8,13 @@ use unjank_protocol::{Batch, Timestamp};
 use crate::sink::{Act, Sink};
 
 #[test]
-fn the_report_of_an_open_loop_matches_the_requests_in_every_encoding() {
-    for encoding in ["zstd", "gzip", "identity"] {
+fn the_report_of_an_open_loop_matches_the_requests_in_every_encoding_and_form() {
+    for (encoding, form) in [
+        ("zstd", "json"),
+        ("gzip", "json"),
+        ("identity", "json"),
+        ("zstd", "columns"),
+    ] {
         let sink = Sink::start(|_| Act::Take);
         let (output, report) = sink.run(&[
             "--rate",
@@ -20,6 +25,8 @@ fn the_report_of_an_open_loop_matches_the_requests_in_every_encoding() {
             "20",
             "--encoding",
             encoding,
+            "--form",
+            form,
         ]);
         assert!(output.status.success(), "{output:?}");
         let load = &report["phases"][0]["load"];
@@ -33,6 +40,7 @@ fn the_report_of_an_open_loop_matches_the_requests_in_every_encoding() {
         assert_eq!(load["events_accepted"], seen.batches.len() * 20);
         assert_eq!(load["retries"], 0);
         assert_eq!(seen.encodings[encoding], seen.requests);
+        assert_eq!(report["settings"]["form"], form);
     }
 }
 

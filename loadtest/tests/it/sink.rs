@@ -15,6 +15,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
+use unjank_columns::Bounds;
 use unjank_protocol::Batch;
 
 /// The sink's reaction to its n-th request, counted from 0.
@@ -152,15 +153,21 @@ fn decode(headers: &HeaderMap, body: &[u8]) -> (String, String) {
     let encoding = headers
         .get("content-encoding")
         .map_or("identity", |value| value.to_str().unwrap());
-    let mut json = String::new();
+    let mut plain = Vec::new();
     match encoding {
-        "zstd" => json = String::from_utf8(zstd::decode_all(body).unwrap()).unwrap(),
+        "zstd" => plain = zstd::decode_all(body).unwrap(),
         "gzip" => {
             flate2::read::GzDecoder::new(body)
-                .read_to_string(&mut json)
+                .read_to_end(&mut plain)
                 .unwrap();
         }
-        _ => json.push_str(std::str::from_utf8(body).unwrap()),
+        _ => plain.extend_from_slice(body),
     }
+    let json = if headers["content-type"] == unjank_columns::MEDIA_TYPE {
+        let read = unjank_columns::read(&plain, &Bounds::default()).unwrap();
+        serde_json::to_string(&read.batch).unwrap()
+    } else {
+        String::from_utf8(plain).unwrap()
+    };
     (encoding.to_owned(), json)
 }

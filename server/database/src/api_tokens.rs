@@ -11,7 +11,7 @@ use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
 use super::grant::Grant;
-use super::memberships::Role;
+use super::role::Role;
 use super::secrets::SecretHash;
 use super::text_enum::text_enum;
 

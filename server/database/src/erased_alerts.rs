@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::Control;
 use super::backend::{Row, values};
 use super::change::Change;
-use super::erasures::{Erasure, ErasureKind};
+use super::erasure::{Erasure, ErasureKind};
 use super::error::ControlError;
 
 /// Whether a column with JSON has the member `$2`, such as `"user_id":"ann"`. A text in JSON cannot contain this, because its quotes are

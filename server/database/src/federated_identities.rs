@@ -16,7 +16,8 @@ use super::change::{Change, Entry};
 use super::checks;
 use super::error::ControlError;
 use super::invitations::END_INVITATIONS;
-use super::memberships::{self, Membership, Role};
+use super::memberships::{self, Membership};
+use super::role::Role;
 use super::sessions::REVOKE_ALL_OF_USER;
 use super::users::{self, NewUser, User};
 

@@ -10,7 +10,7 @@ use super::audit::{Actor, ActorKind};
 use super::backend::{Row, values};
 use super::change::Change;
 use super::error::ControlError;
-use super::memberships::Role;
+use super::role::Role;
 
 /// Access to be granted.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use super::Control;
-use super::assignees::{Assignee, assignee_columns, may_see};
+use super::assignee::{Assignee, assignee_columns, may_see};
 use super::backend::{Notice, Row, Statements, values};
 use super::change::Change;
 use super::channels::Severity;

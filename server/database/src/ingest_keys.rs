@@ -12,8 +12,8 @@ use super::change::{Change, Entry, new_id};
 use super::checks;
 use super::error::ControlError;
 use super::grant::Grant;
-use super::memberships::Role;
 use super::projects::Quotas;
+use super::role::Role;
 use super::secrets::SecretHash;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

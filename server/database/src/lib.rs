@@ -10,6 +10,7 @@
 mod acknowledgements;
 mod alert_rules;
 mod api_tokens;
+mod assignee;
 mod assignees;
 mod audit;
 mod backend;
@@ -22,6 +23,7 @@ mod copy;
 mod device_keys;
 mod documents;
 mod erased_alerts;
+mod erasure;
 mod erasures;
 mod error;
 mod federated_identities;
@@ -42,6 +44,7 @@ mod names;
 mod notifications;
 mod postgres;
 mod projects;
+mod role;
 mod saved_views;
 mod scrubbing;
 mod secrets;
@@ -63,7 +66,7 @@ use std::sync::Arc;
 
 pub use self::alert_rules::{AlertRule, RuleText};
 pub use self::api_tokens::{ApiToken, NewApiToken, TokenScope};
-pub use self::assignees::Assignee;
+pub use self::assignee::Assignee;
 pub use self::audit::{Action, Actor, ActorKind, AuditCursor, AuditEntry, AuditFilter};
 pub use self::change::new_id;
 pub use self::channels::{Channel, ChannelFields, ChannelKind, NewChannel, Severity};
@@ -75,7 +78,8 @@ pub use self::copy::{copy_sqlite, is_empty_postgres};
 pub use self::device_keys::{DeviceKey, DeviceKeyAlgorithm, NewDeviceKey};
 pub use self::documents::{Document, DocumentChange, DocumentKind, NewDocument};
 pub use self::erased_alerts::FinishedErasures;
-pub use self::erasures::{ENFORCED_DAYS, Erasure, ErasureKind, ErasureState, Receipt, Work};
+pub use self::erasure::{Erasure, ErasureKind, ErasureState, Receipt, Work};
+pub use self::erasures::ENFORCED_DAYS;
 pub use self::error::ControlError;
 pub use self::federated_identities::{
     Admission, FederatedLogin, GivenRoles, ProviderEmail, Refusal,
@@ -91,12 +95,13 @@ pub use self::incidents::{
 pub use self::ingest_keys::{IngestKey, KeyChange, NewIngestKey};
 pub use self::invitations::{Invitation, OpenInvitation};
 pub use self::json_text::JsonText;
-pub use self::memberships::{Membership, Role};
+pub use self::memberships::Membership;
 pub use self::mutes::{Mute, NewMute};
 pub use self::notifications::{
     Attempt, Backlog, NewNotification, Notification, NotificationFilter, NotificationState,
 };
 pub use self::projects::{DeviceTokens, Project, ProjectSettings, Quotas};
+pub use self::role::Role;
 pub use self::saved_views::{SavedView, SavedViewChange};
 pub use self::secrets::{Hidden, SecretHash};
 pub use self::sessions::{NewSession, Rotation, Session, TokenExchange};

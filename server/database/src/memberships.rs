@@ -10,12 +10,7 @@ use super::backend::{Row, values};
 use super::change::{Change, Entry};
 use super::error::ControlError;
 use super::grant::Grant;
-use super::text_enum::text_enum;
-
-text_enum! {
-    /// A role in a project. Each role includes the rights of those before it.
-    Role { Viewer = "viewer", Editor = "editor", Admin = "admin" }
-}
+use super::role::Role;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Membership {

@@ -91,14 +91,11 @@ fn fetch_once(
     if library.is_file() {
         return Ok(library);
     }
-    progress(&format!(
-        "downloading the engine's library once: {package}, about 170 MB"
-    ));
     let work = tempfile::Builder::new()
         .prefix("fetch-")
         .tempdir_in(&folder)
         .with_context(at)?;
-    let tarball = fetch::pack(npm, &package, work.path())?;
+    let tarball = fetch::pack(npm, &package, work.path(), progress)?;
     progress("unpacking the engine's library");
     let fresh = work.path().join(FILE);
     fetch::unpack(&tarball, &package, platform.integrity, &fresh)?;

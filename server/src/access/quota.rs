@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use unjank_database::Quotas;
 use unjank_foundation::clock::{DAY, UnixTime};
+use unjank_protocol::{RateLimit, Signal};
 
+use super::over_quota::{Exceeded, OverQuota};
 use super::signal_meter::SignalMeter;
 use super::token_bucket::{Bucket, Rate};
 
@@ -18,32 +20,6 @@ pub struct Cost {
     pub events: u32,
     /// The size of the body as sent, which may be compressed.
     pub bytes: u64,
-}
-
-/// The quota that is used up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exceeded {
-    Events,
-    Bytes,
-    /// The project's rows use more disk space than its quota.
-    Disk,
-}
-
-/// Why a batch is refused for now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OverQuota {
-    pub exceeded: Exceeded,
-    /// The time until a retry can succeed.
-    pub wait: Duration,
-}
-
-impl OverQuota {
-    /// Whole seconds, at least one.
-    #[must_use]
-    pub fn retry_after_s(&self) -> u64 {
-        let begun = u64::from(self.wait.subsec_nanos() > 0);
-        self.wait.as_secs().saturating_add(begun).max(1)
-    }
 }
 
 /// The quotas that apply to one device: the quotas of its key and of its project.
@@ -107,6 +83,33 @@ impl Budget {
         for meter in self.meters() {
             meter.used(now).give_back(cost);
         }
+    }
+
+    /// Takes the events of signals that have room. Returns the signals that have none, before or after this: `dropped` is the number
+    /// of events that were not taken.
+    #[must_use]
+    pub fn take_signals(
+        &self,
+        events: impl Iterator<Item = (Signal, u32)>,
+        now: UnixTime,
+    ) -> Vec<RateLimit> {
+        let Some(meter) = &self.signals else {
+            return Vec::new();
+        };
+        meter.take(events, now)
+    }
+
+    /// Gives back the taken events of a batch that was not stored after all.
+    pub fn give_back_signals(&self, events: impl Iterator<Item = (Signal, u32)>, now: UnixTime) {
+        if let Some(meter) = &self.signals {
+            meter.give_back(events, now);
+        }
+    }
+
+    /// Sets the waits of the limits to their current values after something was given back. Removes limits without a wait and without
+    /// dropped events.
+    pub fn refresh_waits(&self, limits: &mut Vec<RateLimit>, now: UnixTime) {
+        SignalMeter::refresh_waits(self.signals.as_deref(), limits, now);
     }
 
     fn meters(&self) -> impl Iterator<Item = &Meter> {

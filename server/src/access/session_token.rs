@@ -1,6 +1,7 @@
 //! Session tokens of browsers: JWTs that are valid for minutes and renewed from their session.
 //!
-//! A token replaces only the lookup of its holder. Every request still checks that the session has not ended.
+//! A token replaces only the lookup of its holder. Every request still checks that the session has not ended. The session itself lasts
+//! [`SESSION_LIFE`](super::logins::SESSION_LIFE).
 
 use std::time::Duration;
 

@@ -29,6 +29,13 @@ impl FromStr for IngestKeys {
     }
 }
 
+/// Joins the lists of several flags.
+impl FromIterator<Self> for IngestKeys {
+    fn from_iter<L: IntoIterator<Item = Self>>(lists: L) -> Self {
+        Self(lists.into_iter().flat_map(|list| list.0).collect())
+    }
+}
+
 impl std::fmt::Debug for IngestKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ingest keys", self.0.len())

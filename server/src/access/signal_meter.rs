@@ -11,7 +11,6 @@ use unjank_database::SignalQuotas;
 use unjank_foundation::clock::UnixTime;
 use unjank_protocol::{RateLimit, Signal};
 
-use super::quota::Budget;
 use super::token_bucket::{Bucket, Rate};
 
 /// The usage of the signals that a project limits.
@@ -47,6 +46,39 @@ impl SignalMeter {
         Some(meter)
     }
 
+    /// Takes the events of signals that have room. Returns the signals that have none, before or after this.
+    pub(super) fn take(
+        &self,
+        events: impl Iterator<Item = (Signal, u32)>,
+        now: UnixTime,
+    ) -> Vec<RateLimit> {
+        let mut signals = self.at(now);
+        events
+            .filter_map(|(signal, events)| signals.take(signal, events))
+            .collect()
+    }
+
+    /// Gives back events that were taken.
+    pub(super) fn give_back(&self, events: impl Iterator<Item = (Signal, u32)>, now: UnixTime) {
+        let mut signals = self.at(now);
+        for (signal, events) in events {
+            if let Some(bucket) = signals.bucket(signal) {
+                bucket.give_back(events);
+            }
+        }
+    }
+
+    /// Sets the waits of the limits. Without a meter, no signal waits.
+    pub(super) fn refresh_waits(meter: Option<&Self>, limits: &mut Vec<RateLimit>, now: UnixTime) {
+        let mut signals = meter.map(|meter| meter.at(now));
+        for limit in limits.iter_mut() {
+            let bucket = signals.as_mut().and_then(|all| all.bucket(limit.signal));
+            let wait = bucket.and_then(|bucket| bucket.wait());
+            limit.retry_after_s = wait.map_or(0, seconds);
+        }
+        limits.retain(|limit| limit.dropped > 0 || limit.retry_after_s > 0);
+    }
+
     /// The usage at that time.
     fn at(&self, now: UnixTime) -> MutexGuard<'_, Signals> {
         let mut signals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,48 +108,6 @@ impl Signals {
     }
 }
 
-impl Budget {
-    /// Takes the events of signals that have room. Returns the signals that have none, before or after this: `dropped` is the number
-    /// of events that were not taken.
-    #[must_use]
-    pub fn take_signals(
-        &self,
-        events: impl Iterator<Item = (Signal, u32)>,
-        now: UnixTime,
-    ) -> Vec<RateLimit> {
-        let Some(meter) = &self.signals else {
-            return Vec::new();
-        };
-        let mut signals = meter.at(now);
-        events
-            .filter_map(|(signal, events)| signals.take(signal, events))
-            .collect()
-    }
-
-    /// Gives back the taken events of a batch that was not stored after all.
-    pub fn give_back_signals(&self, events: impl Iterator<Item = (Signal, u32)>, now: UnixTime) {
-        let Some(meter) = &self.signals else { return };
-        let mut signals = meter.at(now);
-        for (signal, events) in events {
-            if let Some(bucket) = signals.bucket(signal) {
-                bucket.give_back(events);
-            }
-        }
-    }
-
-    /// Sets the waits of the limits to their current values after something was given back. Removes limits without a wait and without
-    /// dropped events.
-    pub fn refresh_waits(&self, limits: &mut Vec<RateLimit>, now: UnixTime) {
-        let mut meter = self.signals.as_ref().map(|meter| meter.at(now));
-        for limit in limits.iter_mut() {
-            let bucket = meter.as_mut().and_then(|all| all.bucket(limit.signal));
-            let wait = bucket.and_then(|bucket| bucket.wait());
-            limit.retry_after_s = wait.map_or(0, seconds);
-        }
-        limits.retain(|limit| limit.dropped > 0 || limit.retry_after_s > 0);
-    }
-}
-
 /// Whole seconds, at least one.
 fn seconds(wait: Duration) -> u32 {
     let begun = u64::from(wait.subsec_nanos() > 0);
@@ -126,6 +116,7 @@ fn seconds(wait: Duration) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::quota::Budget;
     use super::*;
 
     /// 2026-11-20T12:00:00Z.

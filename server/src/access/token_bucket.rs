@@ -11,7 +11,7 @@ use governor::state::{NotKeyed, StateStore};
 use governor::{Quota, RateLimiter};
 use unjank_foundation::clock::UnixTime;
 
-use super::quota::{Exceeded, OverQuota};
+use super::over_quota::{Exceeded, OverQuota};
 
 /// The capacity of a bucket, in seconds of its rate.
 const BURST_S: u32 = 10;

@@ -3,6 +3,7 @@
 pub(crate) mod evaluator;
 pub(crate) mod link;
 mod moved_groups;
+mod moved_mutes;
 pub(crate) mod preview;
 pub(crate) mod preview_lines;
 pub(crate) mod replay;

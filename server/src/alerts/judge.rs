@@ -3,6 +3,7 @@
 pub(crate) mod absence;
 pub(crate) mod appearance;
 pub(crate) mod comparison;
+mod comparison_sides;
 pub(crate) mod contributors;
 pub(crate) mod evidence;
 pub(crate) mod like_devices;

@@ -15,6 +15,7 @@ mod forwarded;
 mod mail;
 mod message;
 mod outbound;
+mod outcome;
 mod sending;
 mod settings;
 mod signature;
@@ -44,7 +45,7 @@ pub use self::digest_schedule::{last_day, schedule_digests};
 pub use self::mail::Mailer;
 pub use self::message::{IncidentMessage, Message, OutgoingMessage};
 pub use self::outbound::{Outbound, quoted, respond, send, start_of, unsuccessful};
-pub use self::sending::Outcome;
+pub use self::outcome::Outcome;
 pub use self::settings::{ChannelSecret, ChannelSettings, InvalidChannel};
 
 /// What the tasks need.

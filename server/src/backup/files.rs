@@ -7,14 +7,22 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::task::yield_now;
 use walkdir::WalkDir;
 
-use super::set::CopiedFile;
 use crate::store::free_bytes;
 
 const PIECE: usize = 1 << 20;
+
+/// A file of a set, with its path below the folder of the set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CopiedFile {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    pub(super) sha256: String,
+}
 
 /// Creates a folder that only its owner can read, and its parents.
 pub(super) fn make_folder(folder: &Path) -> anyhow::Result<()> {

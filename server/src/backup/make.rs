@@ -11,10 +11,10 @@ use unjank_protocol::Timestamp;
 use uuid::Uuid;
 
 use super::bucket::BackupBucket;
+use super::files::CopiedFile;
 use super::place::Staging;
 use super::set::{
-    CLICKHOUSE, CopiedFile, DEAD_LETTERS, FORMAT, LOG, POSTGRES, SECRET, SQLITE, SYMBOLS,
-    TableFiles,
+    CLICKHOUSE, DEAD_LETTERS, FORMAT, LOG, POSTGRES, SECRET, SQLITE, SYMBOLS, TableFiles,
 };
 use super::upload::{INTERRUPTED, Upload};
 use super::{BackupSet, ClickHouseAt, OnProgress, Place, files, finish, postgres};
@@ -73,10 +73,15 @@ pub async fn make(
     let mut interrupted = pin!(interrupted);
     // Until the end: another backup of this data folder would delete the tables that this one still needs.
     let lock = files::lock_folder(&plan.data_dir);
-    let lock = lock.context("run the command on the machine of the server, with its --data-dir")?;
+    let lock = lock.context(
+        "run the command on the machine of the server, as its user and with its --data-dir",
+    )?;
     let _lock = lock.context(ANOTHER_RUNS)?;
     let (to, upload) = match &plan.to {
-        Place::Folder(folder) => (folder.clone(), None),
+        Place::Folder(folder) => {
+            check_outside(folder, &plan.data_dir)?;
+            (folder.clone(), None)
+        }
         Place::Bucket { bucket, staging } => {
             let staging = tokio::select! {
                 staged = stage(bucket, staging) => staged?,
@@ -88,16 +93,10 @@ pub async fn make(
     let to = to.as_path();
     anyhow::ensure!(
         files::is_empty(to)?,
-        "{} is not empty: choose a folder that does not exist",
+        "{} is not empty: choose a folder that is missing or empty",
         to.display()
     );
     files::make_folder(to)?;
-    let engine = plan.data_dir.join("engine").canonicalize();
-    anyhow::ensure!(
-        !engine.is_ok_and(|engine| to.canonicalize().is_ok_and(|to| to.starts_with(engine))),
-        "{} is in the folder of the embedded engine: choose another one",
-        to.display()
-    );
     let staged = Staged(
         plan.data_dir
             .join("engine/backups")
@@ -139,6 +138,26 @@ pub async fn make(
     made
 }
 
+/// Fails if a folder for a set is in the data folder: the set would be lost together with it. `engine` may be a link to another place.
+fn check_outside(folder: &Path, data_dir: &Path) -> anyhow::Result<()> {
+    let path = std::path::absolute(folder)?;
+    let nearest = path.ancestors().find_map(|path| path.canonicalize().ok());
+    let inside = [data_dir.to_owned(), data_dir.join("engine")]
+        .iter()
+        .filter_map(|of_server| of_server.canonicalize().ok())
+        .any(|of_server| {
+            nearest
+                .as_ref()
+                .is_some_and(|path| path.starts_with(of_server))
+        });
+    anyhow::ensure!(
+        !inside,
+        "{} is in the data folder: choose a folder outside, best on another disk",
+        folder.display()
+    );
+    Ok(())
+}
+
 /// Checks the bucket, deletes what a killed backup has left, and returns an empty folder for the set.
 async fn stage(bucket: &BackupBucket, below: &Path) -> anyhow::Result<Staging> {
     let staging = Staging::take(below)?;
@@ -178,7 +197,7 @@ impl Job<'_> {
         let log = plan.data_dir.join(LOG);
         let hold = LogHold::take(&log).with_context(|| {
             format!(
-                "cannot hold the ingest log {}: run the command on the machine of the server, with its --data-dir",
+                "cannot hold the ingest log {}: run the command on the machine of the server, as its user and with its --data-dir",
                 log.display()
             )
         })?;

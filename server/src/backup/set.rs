@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use unjank_protocol::Timestamp;
 
-use super::files;
+use super::files::{self, CopiedFile};
 use crate::store::{BackupPart, DurableFiles};
 
 /// The description of a set of files. Without it, the set is incomplete.
@@ -80,13 +80,6 @@ pub enum ClickHouseAt {
     Elsewhere,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct CopiedFile {
-    pub(super) path: PathBuf,
-    pub(super) bytes: u64,
-    pub(super) sha256: String,
-}
-
 impl BackupSet {
     /// Returns the size of all files.
     #[must_use]
@@ -138,8 +131,9 @@ impl BackupSet {
         }
         let damaged = || format!("{place}/{DESCRIPTION} is damaged: restore another backup");
         let Format { format, version } = serde_json::from_slice(bytes).with_context(damaged)?;
+        let own = numbers(env!("CARGO_PKG_VERSION"));
         anyhow::ensure!(
-            format <= FORMAT,
+            format <= FORMAT && numbers(&version) <= own,
             "{place} was made by unjank {version}, which is newer than this one: restore it with that version"
         );
         let set: Self = serde_json::from_slice(bytes).with_context(damaged)?;
@@ -196,6 +190,13 @@ impl BackupSet {
             false => named.contains(path.as_path()),
         });
     }
+}
+
+/// Returns the numbers of a version such as 0.2.0 or 0.2.0-rc.1. A version without numbers is less than all others.
+fn numbers(version: &str) -> Option<[u64; 3]> {
+    let core = version.split(['-', '+']).next()?;
+    let mut numbers = core.split('.').map(|number| number.parse().ok());
+    Some([numbers.next()??, numbers.next()??, numbers.next()??])
 }
 
 /// Whether a path stays inside of its folder.

@@ -12,6 +12,7 @@ use super::server::keep_files_private;
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::backup::{BackupBucket, BackupPlan, BackupSet, ControlAt, Place, make};
 use crate::config::{Shared, bucket_options, bytes};
+use crate::serve::control_url;
 
 /// Copy all data into a folder or a bucket, while the server runs
 ///
@@ -96,7 +97,7 @@ pub(super) fn run(shared: &Shared, args: BackupArgs) -> anyhow::Result<()> {
     let plan = BackupPlan {
         to: place(shared, &args.to, args.staging)?,
         data_dir: shared.data_dir.clone(),
-        control: control(shared),
+        control: ControlAt::url(control_url(shared)),
         clickhouse_to: args.clickhouse_to,
         most_bytes_per_second: u64::from(args.most_mib_per_second) << 20,
         min_free_bytes: args.min_free_bytes,
@@ -138,18 +139,6 @@ fn say(plan: &BackupPlan, set: &BackupSet) -> std::io::Result<()> {
         HumanBytes(set.bytes()),
         set.complete_until
     )
-}
-
-/// Returns the control database of the settings.
-fn control(shared: &Shared) -> ControlAt {
-    let default = || {
-        format!(
-            "sqlite:{}",
-            shared.data_dir.join("control.sqlite").display()
-        )
-    };
-    let url = shared.database_url.as_ref();
-    ControlAt::url(url.map_or_else(default, |url| url.reveal().to_owned()))
 }
 
 /// Shows progress on a bar.

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use super::output::unless_closed;
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::config::Shared;
+use crate::serve::existing_dead_letters;
 use crate::store::{DeadLetter, DeadLetterError, DeadLetters};
 
 #[derive(Args, Debug)]
@@ -37,7 +38,7 @@ struct Items {
 }
 
 pub(super) fn run(shared: &Shared, args: &DeadLetterArgs) -> anyhow::Result<()> {
-    let folder = DeadLetters::open(shared.data_dir.join("dead-letter"), u64::MAX)?;
+    let folder = existing_dead_letters(shared)?;
     let mut out = std::io::stdout().lock();
     match &args.command {
         Command::List => {

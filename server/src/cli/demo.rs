@@ -20,13 +20,15 @@ use crate::demo::{self, DemoClock, DemoFile, Plan, Sent};
 use crate::serve::{Surroundings, Then, serve_after};
 
 #[derive(Args, Debug)]
-#[command(after_help = "A folder that already holds a demo is served without changes.")]
+#[command(
+    after_help = "A folder that already holds a demo is served without changes. After an interruption, delete the folder and start again."
+)]
 pub(super) struct DemoArgs {
-    /// The number of days, the last of which ends now.
+    /// The number of days, 2 to 90, the last of which ends now.
     #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=90))]
     days: u32,
 
-    /// The number of installs of the app. 2,000 installs send about 1.5 million events in 30 days.
+    /// The number of installs of the app, 20 to 100000. 2,000 installs send about 1.5 million events in 30 days.
     #[arg(long, value_name = "COUNT", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(20..=100_000))]
     installs: u64,
 

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
-use unjank_database::{Actor, Control, Erasure, ErasureKind, ErasureState};
+use unjank_database::{Actor, Control, ControlError, Erasure, ErasureKind, ErasureState};
 use unjank_foundation::ids::canonical_id;
 use unjank_foundation::task::Tasks;
 
 use super::runtime;
 use crate::config::Shared;
-use crate::serve::control_database;
+use crate::serve::existing_control_database;
 
 const POLL: Duration = Duration::from_millis(500);
 
@@ -75,10 +75,13 @@ pub(super) fn run(shared: &Shared, args: &EraseArgs) -> anyhow::Result<()> {
     };
     runtime()?.block_on(async {
         let tasks = Tasks::default();
-        let control = control_database(shared, &tasks).await?;
+        let control = existing_control_database(shared, &tasks).await?;
         let (actor, now) = (Actor::cli("unjank erase"), shared.now());
         let wanted = (&*args.project, kind, &*subject);
-        let erasure = control.request_erasure(wanted, &actor, now).await?;
+        let erasure = match control.request_erasure(wanted, &actor, now).await {
+            Err(ControlError::NotFound) => anyhow::bail!("there is no project `{}`", args.project),
+            requested => requested?,
+        };
         let erasure = match args.no_wait {
             true => erasure,
             false => wait_until_done(&control, erasure).await?,

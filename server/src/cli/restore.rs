@@ -57,7 +57,7 @@ pub(super) fn run(shared: &Shared, args: RestoreArgs) -> anyhow::Result<()> {
     keep_files_private();
     let into = match &shared.clickhouse_url {
         Some(url) => RestoreInto::External {
-            target: external(shared, url),
+            target: external(shared, url)?,
             from: args.clickhouse_from,
         },
         None => RestoreInto::Embedded(Box::new(EngineSettings {

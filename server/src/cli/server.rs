@@ -10,17 +10,19 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use unjank_foundation::clock::Clock;
 
-use super::runtime;
+use super::{Cli, cluster, runtime};
 use crate::access::Credential;
 use crate::app::App;
 use crate::backup::is_unfinished;
-use crate::config::{Serve, Shared};
+use crate::config::{Serve, Shared, unknown_variables};
+use crate::http::has_web_interface;
 use crate::serve::{Listeners, Surroundings, Then, external, serve_after};
 use crate::store::{self, ClickHouse};
 
 pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
     keep_files_private();
     refuse_unfinished(shared)?;
+    warn_of_unknown_variables();
     let runtime = runtime()?;
     let result = runtime.block_on(async {
         let listeners = listeners(settings).await?;
@@ -35,6 +37,7 @@ pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
             shutdown,
         };
         let prepare = async |app: Arc<App>| {
+            warn_of_missing_parts(&app);
             if let Some(code) = app.logins.offer_set_up(&app.control).await? {
                 print_set_up(&base, &code);
             }
@@ -47,6 +50,32 @@ pub(super) fn run(shared: &Shared, settings: &Serve) -> anyhow::Result<()> {
     // A thread stuck in a system call must not keep the server from exiting.
     runtime.shutdown_timeout(Duration::from_secs(2));
     result
+}
+
+/// Warns of what a server needs before it is useful.
+fn warn_of_missing_parts(app: &App) {
+    if app.access.snapshot().is_closed() {
+        tracing::warn!(
+            "no ingest keys: batches are rejected. Create a key on the page Get started, or set UNJANK_INGEST_KEYS=key=app_id"
+        );
+    }
+    if !has_web_interface() {
+        tracing::warn!(
+            "this program was built without the web interface, so its pages are missing, also the one for the first user: run `make web`, and \
+             build the program again"
+        );
+    }
+}
+
+/// Names variables that may be misspelled settings. An unknown line of the file is an error, but other programs may use variables.
+fn warn_of_unknown_variables() {
+    let variables = unknown_variables::<Cli>();
+    if !variables.is_empty() {
+        tracing::warn!(
+            variables = variables.join(" "),
+            "these variables of the environment are no settings of this version, and have no effect: check their spelling"
+        );
+    }
 }
 
 /// Fails if the data folder has only a part of a backup.
@@ -138,8 +167,11 @@ pub(super) fn migrate(shared: &Shared) -> anyhow::Result<()> {
             "`unjank serve` migrates the embedded engine at startup; for a ClickHouse server, set --clickhouse-url"
         );
     };
+    if shared.cluster.clickhouse_cluster.is_some() {
+        return cluster::migrate(shared);
+    }
     let clickhouse = ClickHouse::away(&shared.clickhouse_database);
-    clickhouse.point_at(Some(&external(shared, url)));
+    clickhouse.point_at(Some(&external(shared, url)?));
     let applied = runtime()?.block_on(store::migrate(&clickhouse))?;
     match applied.as_slice() {
         [] => tracing::info!("the schema is up to date"),

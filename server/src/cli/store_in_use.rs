@@ -1,14 +1,14 @@
 //! Finds the server's ClickHouse: by its URL, or as the embedded engine of a running server.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
 use crate::config::Shared;
-use crate::serve::external;
+use crate::serve::{absolute, cannot_read, external};
 use crate::store::{ClickHouse, EngineFile, Failure};
 
 /// A server that has just started may not hold its data folder yet.
@@ -28,10 +28,11 @@ pub(super) async fn store_in_use(
 ) -> anyhow::Result<ClickHouse> {
     let store = ClickHouse::away(&shared.clickhouse_database);
     if let Some(url) = &shared.clickhouse_url {
-        store.point_at(Some(&external(shared, url)));
+        store.point_at(Some(&external(shared, url)?));
         return Ok(store);
     }
     let data_dir = &shared.data_dir;
+    check_permission(data_dir)?;
     let begun = Instant::now();
     let mut announced = false;
     loop {
@@ -83,9 +84,15 @@ pub(super) async fn store_in_use(
     }
 }
 
-/// Returns the path for messages, which may be read in another folder.
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+/// Fails if this user may not read how to reach the engine. Without this check, a running engine would seem not to run.
+fn check_permission(data_dir: &Path) -> anyhow::Result<()> {
+    let path = data_dir.join(FILE);
+    match std::fs::File::open(&path) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Err(cannot_read(&path, &error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Points the store at the engine in `engine.json`, and checks that it responds.

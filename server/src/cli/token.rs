@@ -13,7 +13,7 @@ use super::output::unless_closed;
 use super::runtime;
 use crate::access::api_tokens::{IssueError, TokenRequest, issue};
 use crate::config::Shared;
-use crate::serve::control_database;
+use crate::serve::existing_control_database;
 
 #[derive(Args, Debug)]
 #[command(
@@ -96,7 +96,7 @@ impl From<RoleName> for Role {
 pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
     runtime()?.block_on(async {
         let tasks = Tasks::default();
-        let control = control_database(shared, &tasks).await?;
+        let control = existing_control_database(shared, &tasks).await?;
         let (actor, now) = (Actor::cli("unjank token"), shared.now());
         let mut out = std::io::stdout().lock();
         match &args.command {
@@ -128,9 +128,17 @@ pub(super) fn run(shared: &Shared, args: &TokenArgs) -> anyhow::Result<()> {
                 unless_closed(list(&tokens, &mut out))?;
             }
             Command::Revoke(Revocation { scope, id }) => {
-                control
-                    .revoke_api_token(*id, scope.project.as_deref(), &actor, now)
-                    .await?;
+                let project = scope.project.as_deref();
+                match control.revoke_api_token(*id, project, &actor, now).await {
+                    Err(ControlError::NotFound) => anyhow::bail!(
+                        "there is no such token{}, or it is revoked already: see `unjank token list`",
+                        project.map_or_else(
+                            || " for the whole installation".to_owned(),
+                            |project| format!(" of the project `{project}`")
+                        )
+                    ),
+                    revoked => revoked?,
+                }
             }
         }
         control.close().await;

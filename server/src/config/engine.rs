@@ -57,13 +57,20 @@ impl AllowedSource {
     }
 }
 
-/// Reads the passwords of the engine's users: `UNJANK_ENGINE_PASSWORD` for `admin`, which exists only with a password, and
-/// `UNJANK_ENGINE_WRITER_PASSWORD` and `UNJANK_ENGINE_READER_PASSWORD` in place of random ones.
+/// The variables of the passwords of `admin`, which exists only with a password, and of `writer` and `reader`, in place of random passwords.
+pub(super) const PASSWORDS: [&str; 3] = [
+    "UNJANK_ENGINE_PASSWORD",
+    "UNJANK_ENGINE_WRITER_PASSWORD",
+    "UNJANK_ENGINE_READER_PASSWORD",
+];
+
+/// Reads the passwords of the engine's users.
 pub fn engine_passwords() -> EnginePasswords {
+    let [admin, writer, reader] = PASSWORDS.map(password);
     EnginePasswords {
-        admin: password("UNJANK_ENGINE_PASSWORD"),
-        writer: password("UNJANK_ENGINE_WRITER_PASSWORD"),
-        reader: password("UNJANK_ENGINE_READER_PASSWORD"),
+        admin,
+        writer,
+        reader,
     }
 }
 

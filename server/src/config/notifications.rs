@@ -14,14 +14,15 @@ pub struct Notifications {
     pub public_url: Option<String>,
 
     /// Hosts, addresses and networks that notifications may be sent to besides public ones: `alertmanager.internal,10.0.0.0/8`.
-    /// Unset: none, so that a channel cannot reach into this server's network.
+    /// Repeatable. Unset: none, so that a channel cannot reach into this server's network.
     #[arg(
         long,
         env = "UNJANK_NOTIFY_ALLOW",
         value_name = "TARGETS",
-        default_value = ""
+        default_value = "",
+        hide_default_value = true
     )]
-    pub notify_allow: AllowedTargets,
+    pub notify_allow: Vec<AllowedTargets>,
 
     /// How long the first incident of a rule waits for others to share one message, in milliseconds.
     #[arg(long, env = "UNJANK_NOTIFY_GROUP_WAIT_MS", value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
@@ -45,6 +46,12 @@ pub struct Notifications {
         default_value = "unjank <unjank@localhost>"
     )]
     pub mail_from: String,
+}
+
+impl Notifications {
+    pub fn notify_allow(&self) -> AllowedTargets {
+        self.notify_allow.iter().cloned().collect()
+    }
 }
 
 fn public_url(text: &str) -> Result<String, String> {

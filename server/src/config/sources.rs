@@ -1,10 +1,14 @@
 //! Where settings come from: the command line, the environment and a TOML file.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::DATA_DIR;
+use super::engine::PASSWORDS;
 
 const DEMO_DATA_DIR: &str = "demo-data";
 
@@ -17,8 +21,8 @@ pub fn parse<C: Parser>() -> Result<C, clap::Error> {
     let from_environment = std::env::var("UNJANK_CONFIG").ok();
     let from_environment = from_environment.filter(|file| !file.is_empty());
     let file = config_argument(&arguments).or(from_environment.map(PathBuf::from));
-    let command = match file {
-        Some(file) => with_file(command, &file)?,
+    let command = match &file {
+        Some(file) => with_file(command, file)?,
         None => command,
     };
     // Finds the subcommand even if the arguments ask for help.
@@ -30,7 +34,77 @@ pub fn parse<C: Parser>() -> Result<C, clap::Error> {
     } else {
         command
     };
-    C::from_arg_matches(&command.try_get_matches_from(arguments)?)
+    let matches = command.clone().try_get_matches_from(&arguments);
+    let matches =
+        matches.map_err(|error| with_origin(error, &command, &arguments, file.as_deref()))?;
+    C::from_arg_matches(&matches)
+}
+
+/// Adds to the error of a wrong value where the value comes from, unless it is on the command line.
+fn with_origin(
+    mut error: clap::Error,
+    command: &clap::Command,
+    arguments: &[OsString],
+    file: Option<&Path>,
+) -> clap::Error {
+    let is_wrong_value = matches!(
+        error.kind(),
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue
+    );
+    let usage = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(usage)) => usage.clone(),
+        _ => String::new(),
+    };
+    let flag = usage.split([' ', '=', '[']).next().unwrap_or_default();
+    let is_given = |argument: &OsString| {
+        let rest = argument.to_str().and_then(|text| text.strip_prefix(flag));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    if !is_wrong_value || !flag.starts_with("--") || arguments.iter().any(is_given) {
+        return error;
+    }
+    let origin = match (variable_of(command, flag), file) {
+        (Some(variable), _) => format!("the value is in the variable {variable}"),
+        (None, Some(file)) => format!("the value is in {}", file.display()),
+        (None, None) => return error,
+    };
+    let tips = ContextValue::StyledStrs(vec![origin.into()]);
+    error.insert(ContextKind::Suggested, tips);
+    error
+}
+
+/// Returns the variable of a flag, if it is set.
+fn variable_of(command: &clap::Command, flag: &str) -> Option<String> {
+    let is_of_flag = |argument: &&clap::Arg| argument.get_long() == flag.strip_prefix("--");
+    let variables = command.get_arguments().filter(is_of_flag);
+    let set = variables
+        .filter_map(clap::Arg::get_env)
+        .find(|variable| std::env::var_os(variable).is_some());
+    set.map(|variable| variable.to_string_lossy().into_owned())
+        .or_else(|| {
+            let mut commands = command.get_subcommands();
+            commands.find_map(|command| variable_of(command, flag))
+        })
+}
+
+/// Returns the names of variables that begin like those of settings, but are of no setting.
+pub fn unknown_variables<C: Parser>() -> Vec<String> {
+    let mut known: BTreeSet<_> = PASSWORDS.map(OsString::from).into();
+    collect_variables(&C::command(), &mut known);
+    let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
+    let unknown = set.filter(|(name, _)| !known.contains(name));
+    let names = unknown.map(|(name, _)| name.to_string_lossy().into_owned());
+    let mut names: Vec<_> = names.filter(|name| name.starts_with("UNJANK_")).collect();
+    names.sort();
+    names
+}
+
+fn collect_variables(command: &clap::Command, known: &mut BTreeSet<OsString>) {
+    let variables = command.get_arguments().filter_map(clap::Arg::get_env);
+    known.extend(variables.map(OsStr::to_owned));
+    for command in command.get_subcommands() {
+        collect_variables(command, known);
+    }
 }
 
 /// Removes variables that are empty, such as those of `${NAME:-}` in a Compose file: an empty variable is no setting.
@@ -54,7 +128,7 @@ fn is_set(matches: &clap::ArgMatches, id: &str) -> bool {
     matches.value_source(id) != Some(clap::parser::ValueSource::DefaultValue) || !built_in
 }
 
-fn config_argument(arguments: &[std::ffi::OsString]) -> Option<PathBuf> {
+fn config_argument(arguments: &[OsString]) -> Option<PathBuf> {
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         let argument = argument.to_str()?;
@@ -69,13 +143,10 @@ fn config_argument(arguments: &[std::ffi::OsString]) -> Option<PathBuf> {
 }
 
 /// Makes the settings of the file the defaults of their flags, in every command that has them.
-fn with_file(
-    mut command: clap::Command,
-    file: &std::path::Path,
-) -> Result<clap::Command, clap::Error> {
+fn with_file(mut command: clap::Command, file: &Path) -> Result<clap::Command, clap::Error> {
     let failed = |command: &mut clap::Command, error: String| {
         command.error(
-            clap::error::ErrorKind::ValueValidation,
+            ErrorKind::ValueValidation,
             format!("{}: {error}", file.display()),
         )
     };

@@ -44,7 +44,7 @@ async fn save_override(app: &App, actor: &Actor) -> anyhow::Result<()> {
 /// 120 installs are enough.
 async fn save_alert_rule(app: &App, actor: &Actor) -> anyhow::Result<()> {
     let rule = Rule::from_value(json!({
-        "name": "Memory after a quarter of an hour of use", "severity": "warning", "owner": "team-catalogue",
+        "name": "Memory after 15 minutes of use", "severity": "warning", "owner": "team-catalogue",
         "metric": {
             "signal": "metrics", "measure": "p75", "by": ["page"],
             "filters": {"name": ["memory_used_bytes"], "uptime": ["15m_1h", "over_1h"]},

@@ -2,7 +2,7 @@
 
 use unjank_foundation::clock::UnixTime;
 
-use super::reclassifier::Reclassifier;
+use super::Reclassifier;
 use crate::store::Failure;
 
 /// The number of groups in one query.

@@ -14,25 +14,19 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use unjank_database::Control;
-use unjank_foundation::clock::{Clock, UnixTime};
+use unjank_foundation::clock::UnixTime;
 use unjank_stacks::{RuleSet, needs_symbols};
 
-use super::progress::ProgressBoard;
+use super::classification::classify;
 use super::repair::Repairs;
-use crate::access::Access;
-use crate::metrics::SymbolMetrics;
-use crate::recent::ArrivedStacks;
-use crate::store::{Classes, ClickHouse, Failure, NewClass, StoredStack};
-use crate::symbols::Symbolicator;
+use super::{Reclassifier, Waits};
+use crate::store::{Classes, Failure, StoredStack};
 
 /// The number of stacks read, classified and written at once: some 20 MB if they are deep.
 const PIECE: u32 = 1_000;
 /// The number of projects that are worked on at once. Each has a chunk of stacks in memory. A project that waits for a slow symbol file
 /// does not stop the others.
 const AT_ONCE: usize = 4;
-/// The time limit of a chunk. Slow rules end it early, so that other projects get their turn.
-const LONGEST_PIECE: Duration = Duration::from_secs(2);
 /// How often the snapshot, which is in memory, is checked for new rules.
 const LOOK: Duration = Duration::from_millis(200);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -45,28 +39,6 @@ const LONGEST_STEP: Duration = Duration::from_secs(300);
 /// are replaced too. The number is limited so that releases with different built-in rules, running side by side, do not
 /// keep overwriting each other's classes.
 const THOROUGH: u32 = 2;
-
-/// How long to wait after a finished pass before checking for late stacks.
-#[derive(Clone, Copy, Debug)]
-pub struct Waits {
-    /// After the first pass. By then, the slowest server has the new rules.
-    pub first: Duration,
-    pub then: Duration,
-}
-
-/// The task. Projects take turns by chunk, several at once, so that neither a large nor a slow project delays the others.
-pub struct Reclassifier {
-    pub access: Arc<Access>,
-    pub clickhouse: ClickHouse,
-    pub board: Arc<ProgressBoard>,
-    pub clock: Clock,
-    pub waits: Waits,
-    pub control: Control,
-    pub symbolicator: Symbolicator,
-    pub metrics: SymbolMetrics,
-    /// New stacks that wait for symbolication.
-    pub arrived: Arc<ArrivedStacks>,
-}
 
 /// The state of one project.
 struct Pass {
@@ -297,33 +269,4 @@ impl Reclassifier {
 
 fn too_long() -> Failure {
     Failure::Later(format!("no answer within {} s", LONGEST_STEP.as_secs()))
-}
-
-/// Classifies stacks in the order of their hashes until time runs out, but at least one. `now` is the time before they were read.
-pub(super) async fn classify(
-    rules: &Arc<RuleSet>,
-    mut stacks: Vec<StoredStack>,
-    now: UnixTime,
-) -> Result<Vec<NewClass>, Failure> {
-    let rules = Arc::clone(rules);
-    let classes = move || {
-        stacks.sort_unstable_by_key(|stack| stack.hash);
-        let began = Instant::now();
-        let class = |stack: StoredStack| NewClass {
-            stack_hash: stack.hash,
-            class: rules.rules().classify(&stack.frames),
-            // Must be later than the row it replaces, even if the clock of the server that wrote that row was ahead.
-            classified_at: now.max(stack.classified_at + Duration::from_micros(1)),
-        };
-        let mut classes = Vec::with_capacity(stacks.len());
-        for stack in stacks {
-            classes.push(class(stack));
-            if began.elapsed() >= LONGEST_PIECE {
-                break;
-            }
-        }
-        classes
-    };
-    let classes = tokio::task::spawn_blocking(classes).await;
-    classes.map_err(|error| Failure::Later(error.to_string()))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use unjank_stacks::RuleSet;
 
-use super::reclassifier::Reclassifier;
+use super::Reclassifier;
 use super::symbolication::PIECE;
 use crate::store::Failure;
 

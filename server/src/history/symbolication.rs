@@ -7,7 +7,8 @@ use unjank_foundation::clock::UnixTime;
 use unjank_protocol::Frame;
 use unjank_stacks::{RuleSet, SymbolNeed, function_key};
 
-use super::reclassifier::{Reclassifier, classify};
+use super::Reclassifier;
+use super::classification::classify;
 use crate::metrics::StackOutcome;
 use crate::recent::ArrivedStack;
 use crate::store::{Failure, FunctionName, StoredStack, SymbolicatedStack};

@@ -2,6 +2,7 @@
 
 pub(super) mod device;
 mod grpc;
+mod grpc_answers;
 mod ingest;
 mod ofrep;
 mod otlp;
@@ -19,6 +20,7 @@ use axum::http::header::{
 use axum::http::{HeaderName, HeaderValue, Method};
 use axum::routing::{get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::set_header::SetResponseHeaderLayer;
 use utoipa::OpenApi;
 
 use self::device::API_KEY;
@@ -36,6 +38,10 @@ const TRACE_CONTEXT: [HeaderName; 2] = [
     HeaderName::from_static("traceparent"),
     HeaderName::from_static("tracestate"),
 ];
+/// Names the forms of a batch that the server reads, in answers of `/v1/ingest`.
+const ACCEPT_POST: HeaderName = HeaderName::from_static("accept-post");
+const FORMS: HeaderValue =
+    HeaderValue::from_static("application/json, application/vnd.unjank.batch.v2");
 /// These routes in the OpenAPI document.
 #[derive(OpenApi)]
 #[openapi(
@@ -45,8 +51,14 @@ const TRACE_CONTEXT: [HeaderName; 2] = [
 pub(super) struct Documented;
 
 pub(super) fn routes(origins: &WebOrigins) -> Router<Arc<App>> {
-    own()
-        .merge(opentelemetry())
+    let others = for_web_apps(own().merge(opentelemetry()), origins);
+    // Outside of the layer for web apps, which answers `OPTIONS`.
+    let forms = SetResponseHeaderLayer::if_not_present(ACCEPT_POST, FORMS);
+    others.merge(for_web_apps(batches(), origins).route_layer(forms))
+}
+
+fn for_web_apps(routes: Router<Arc<App>>, origins: &WebOrigins) -> Router<Arc<App>> {
+    routes
         // Set before the layer, so that the layer also answers the `OPTIONS` of browsers.
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
         .layer(cross_origin(origins))
@@ -57,10 +69,15 @@ pub(super) fn grpc() -> Router<Arc<App>> {
     grpc::services()
 }
 
-/// Routes of the SDK's own protocol: ingest, remote config and feature flags.
-fn own() -> Router<Arc<App>> {
+fn batches() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/ingest", post(ingest::ingest))
+        .layer(DefaultBodyLimit::disable())
+}
+
+/// The other routes of the SDK's own protocol: remote config and feature flags.
+fn own() -> Router<Arc<App>> {
+    Router::new()
         .route("/v1/config", get(remote_config::get))
         .route("/ofrep/v1/evaluate/flags", post(ofrep::all))
         .route("/ofrep/v1/evaluate/flags/{*key}", post(ofrep::one))
@@ -103,6 +120,6 @@ fn cross_origin(origins: &WebOrigins) -> CorsLayer {
             parent,
             state,
         ])
-        .expose_headers([ETAG, RETRY_AFTER, CONFIG_ETAG])
+        .expose_headers([ETAG, RETRY_AFTER, CONFIG_ETAG, ACCEPT_POST])
         .max_age(REMEMBERED)
 }

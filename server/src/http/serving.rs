@@ -2,6 +2,7 @@
 
 mod admin;
 mod fair_stream;
+mod head_limits;
 mod http2;
 pub(super) mod layers;
 mod linger;

@@ -3,6 +3,7 @@
 mod archives;
 mod files;
 mod pace;
+mod request_size;
 mod uploads;
 
 use std::sync::Arc;
@@ -23,7 +24,7 @@ pub(super) struct Documented;
 /// Uploads of symbol files by build tools.
 pub(super) fn uploads() -> Router<Arc<App>> {
     // Besides the chunks, a request contains the headers of its parts.
-    let chunks = DefaultBodyLimit::max(uploads::MAX_REQUEST_BYTES + (64 << 10));
+    let chunks = DefaultBodyLimit::max(request_size::MAX_REQUEST_BYTES + (64 << 10));
     let assemble = DefaultBodyLimit::max(uploads::MAX_ASSEMBLE_BYTES);
     Router::new()
         .route(

@@ -2,6 +2,7 @@
 
 pub(super) mod comments;
 pub(super) mod handling;
+pub(super) mod jank_group;
 mod owner_rules;
 
 use std::sync::Arc;

@@ -16,11 +16,12 @@ use uuid::Uuid;
 
 use super::rejections::Rejections;
 use super::{Body, Refusal, faults};
-use crate::ingest::event_checks::{Event, Reject};
+use crate::ingest::event_checks::Event;
+use crate::ingest::reject::Reject;
 
 /// Memory for the attributes, stacks and other lists inside the events of one batch: enough for 10,000 events with 30 attributes each, or
 /// for 90,000 frames.
-const LISTS_BYTES: usize = 16 << 20;
+pub(super) const LISTS_BYTES: usize = 16 << 20;
 
 pub(super) struct Decoded<'a> {
     pub(super) batch: Batch<'a>,

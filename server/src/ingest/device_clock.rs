@@ -1,9 +1,11 @@
 //! The clock of a device: corrects its times, and rejects events whose corrected time is impossible.
 
+use std::fmt::Display;
+
 use unjank_foundation::clock::UnixTime;
 use unjank_protocol::{Day, Limits, Timestamp};
 
-use super::event_checks::Reject;
+use super::reject::Reject;
 
 /// The code of events whose times are too old or too far ahead when they arrive.
 pub(super) const TIME_OUT_OF_RANGE: &str = "time_out_of_range";
@@ -54,12 +56,13 @@ impl<'c> DeviceClock<'c> {
         *time = time.shifted(self.shift_us());
         let age = Timestamp::from(self.received_at).micros_since(*time);
         if age > self.limits.age_us || age < -self.limits.ahead_us {
+            let days = self.limits.age_us / DAY_US;
+            let minutes = self.limits.ahead_us / 60_000_000;
             return Err(Reject::new(
                 TIME_OUT_OF_RANGE,
                 format!(
-                    "{sent} is {time} after clock correction; {} days back and {} minutes ahead are allowed",
-                    self.limits.age_us / DAY_US,
-                    self.limits.ahead_us / 60_000_000
+                    "{}; {days} days back and {minutes} minutes ahead are allowed",
+                    self.as_corrected(&sent, &*time)
                 ),
             ));
         }
@@ -73,6 +76,17 @@ impl<'c> DeviceClock<'c> {
         *time = received_at.shifted(-age.clamp(-30 * DAY_US, 30 * DAY_US));
     }
 
+    /// The time or day of a rejected event, before and after the correction.
+    fn as_corrected(&self, sent: &impl Display, corrected: &impl Display) -> String {
+        if self.shift_us() == 0 {
+            format!("{sent} is too old or too far ahead")
+        } else {
+            format!(
+                "{sent}, which is {corrected} after clock correction, is too old or too far ahead"
+            )
+        }
+    }
+
     /// Corrects a natural day, and rejects a day that is too old or too far ahead. Because of time zones, the limits are two days wider than
     /// for times.
     pub(super) fn day(&self, day: &mut Day) -> Result<(), Reject> {
@@ -83,10 +97,15 @@ impl<'c> DeviceClock<'c> {
         let noon = noon.saturating_add(self.shift_us());
         *day = Day::containing(Timestamp::from_micros(noon));
         let age = self.received_at.as_micros().saturating_sub(noon);
-        if age > self.limits.age_us.saturating_add(2 * DAY_US) || age < -2 * DAY_US {
+        let oldest = self.limits.age_us.saturating_add(2 * DAY_US);
+        if age > oldest || age < -2 * DAY_US {
+            let days = oldest / DAY_US;
             return Err(Reject::new(
                 TIME_OUT_OF_RANGE,
-                format!("{sent} is too old or ahead (after correction: {day})"),
+                format!(
+                    "{}; its noon (UTC) may be {days} days back and 2 days ahead",
+                    self.as_corrected(&sent, &*day)
+                ),
             ));
         }
         Ok(())

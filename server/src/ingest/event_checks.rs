@@ -1,12 +1,14 @@
-//! The trait `Event`, and the checks that all signals share: limits, and the rejection of an event. `device_clock` checks times, and
-//! `resource` normalizes the resource of a batch.
+//! The trait `Event`, and the limits that all signals share. `device_clock` checks times, and `resource` normalizes the resource of a
+//! batch.
 
 use std::cell::Cell;
 
 use unjank_foundation::clock::UnixTime;
-use unjank_protocol::{Attributes, Histogram, Limits, Rejected, Signal, Text, Timestamp};
+use unjank_protocol::{Attributes, Histogram, Limits, Signal, Text, Timestamp};
 
+use super::attribute_names::keep_last_of_each_name;
 use super::device_clock::DeviceClock;
+use super::reject::Reject;
 use super::rows::{Envelope, Table};
 use super::text_filter::TextFilter;
 use crate::records::FrameBuilder;
@@ -65,31 +67,6 @@ impl<'e> Place<'e> {
 
 impl<E: Event> Table for E {
     const NAME: &'static str = E::SIGNAL.as_str();
-}
-
-/// Why one event is rejected. The code is stable and machine-readable.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Reject {
-    pub code: &'static str,
-    pub detail: String,
-}
-
-impl Reject {
-    pub fn new(code: &'static str, detail: impl Into<String>) -> Self {
-        Self {
-            code,
-            detail: detail.into(),
-        }
-    }
-
-    pub(super) fn at(self, signal: Signal, index: u32) -> Rejected {
-        Rejected {
-            signal,
-            index,
-            code: self.code.to_owned(),
-            detail: self.detail,
-        }
-    }
 }
 
 const DAY_MS: i64 = 86_400_000;
@@ -156,13 +133,20 @@ impl<'c> Checks<'c> {
         if value <= Limits::LARGEST_NUMBER {
             return Ok(());
         }
-        Err(Reject::new(
-            "value_out_of_range",
-            format!(
-                "`{name}` is {value}, allowed is 0 to {}",
-                Limits::LARGEST_NUMBER
-            ),
-        ))
+        let detail = outside(name, value, 0);
+        Err(Reject::new("value_out_of_range", detail))
+    }
+
+    /// Checks the number of values that a sample represents.
+    pub(super) fn count(&self, name: &str, count: u64) -> Result<(), Reject> {
+        let detail = || outside(name, count, 1);
+        if count == 0 {
+            return Err(Reject::new("count_out_of_range", detail()));
+        }
+        if count > Limits::LARGEST_NUMBER {
+            return Err(Reject::new("value_out_of_range", detail()));
+        }
+        Ok(())
     }
 
     /// Larger numbers have no bucket in a distribution, and their sums are infinite.
@@ -184,7 +168,10 @@ impl<'c> Checks<'c> {
 
     pub(super) fn required(&self, name: &str, text: &Text<'_>) -> Result<(), Reject> {
         if text.is_empty() {
-            return Err(Reject::new("name_missing", format!("`{name}` is empty")));
+            return Err(Reject::new(
+                "name_missing",
+                format!("`{name}` is missing or empty"),
+            ));
         }
         Ok(())
     }
@@ -237,17 +224,9 @@ impl<'c> Checks<'c> {
     }
 }
 
-/// Of attributes that have one name, the last one counts, as in JavaScript.
-pub(super) fn keep_last_of_each_name(Attributes(attributes): &mut Attributes<'_>) {
-    let mut at = 0;
-    while let Some((name, _)) = attributes.get(at) {
-        let mut later = attributes.iter().skip(at + 1);
-        if later.any(|(other, _)| other == name) {
-            attributes.remove(at);
-        } else {
-            at += 1;
-        }
-    }
+fn outside(name: &str, value: u64, least: u64) -> String {
+    let most = Limits::LARGEST_NUMBER;
+    format!("`{name}` is {value}, allowed is {least} to {most}")
 }
 
 #[cfg(test)]

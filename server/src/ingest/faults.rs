@@ -167,7 +167,7 @@ mod tests {
     fn a_fault_names_its_field_in_words_of_the_protocol() {
         const TIME: &str = "2026-11-20T12:00:00Z";
         assert_fault::<Metric<'_>>("7", "it must be an object, is the number `7`");
-        assert_fault::<Metric<'_>>("{}", "`name` is missing");
+        assert_fault::<Metric<'_>>("{}", "`time` is missing");
         let metric = |value: &str| format!(r#"{{"name":"a","time":"{TIME}","value":{value}}}"#);
         assert_fault::<Metric<'_>>(
             &metric("\"3\""),
@@ -188,8 +188,8 @@ mod tests {
         );
         let jank = |rest: &str| format!(r#"{{"start":"{TIME}","duration_ms":1,{rest}}}"#);
         assert_fault::<Jank<'_>>(
-            &jank(&format!(r#""run_log":[{{"time":"{TIME}"}}]"#)),
-            "`run_log[0].message` is missing",
+            &jank(r#""run_log":[{"message":"a"}]"#),
+            "`run_log[0].time` is missing",
         );
         assert_fault::<Jank<'_>>(
             &jank(&format!(

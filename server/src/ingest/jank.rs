@@ -12,7 +12,8 @@ use unjank_stacks::{Class, RulesId, needs_symbols, stack_hash};
 use super::Context;
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::ingest::event_checks::{Checks, Event, Place, Reject};
+use crate::ingest::event_checks::{Checks, Event, Place};
+use crate::ingest::reject::Reject;
 use crate::recent::{Dimension, StackKey};
 use crate::records::{FrameBuilder, Kind, RecordBuilder};
 
@@ -30,10 +31,12 @@ impl Event for Jank<'_> {
         checks.text(&mut self.page);
         checks.text(&mut self.thread);
         checks.text(&mut self.stack_missing);
-        check_stack(checks, &mut self.stack)?;
+        check_stack(checks, &mut self.stack, || "stack".to_owned())?;
         checks.list(&mut self.samples);
-        for sample in &mut self.samples {
-            check_stack(checks, &mut sample.stack)?;
+        for (place, sample) in self.samples.iter_mut().enumerate() {
+            check_stack(checks, &mut sample.stack, || {
+                format!("samples[{place}].stack")
+            })?;
         }
         checks.latest(&mut self.run_log);
         for line in &mut self.run_log {
@@ -121,14 +124,20 @@ impl Event for Jank<'_> {
     }
 }
 
-fn check_stack(checks: &Checks<'_>, stack: &mut Vec<Frame<'_>>) -> Result<(), Reject> {
+/// `path` returns the path of the stack in the event.
+fn check_stack(
+    checks: &Checks<'_>,
+    stack: &mut Vec<Frame<'_>>,
+    path: impl Fn() -> String,
+) -> Result<(), Reject> {
     checks.frames(stack);
     for (place, frame) in stack.iter_mut().enumerate() {
         if let Some(index) = frame.module_index {
             return Err(Reject::new(
                 "unknown_module",
                 format!(
-                    "frame {place} refers to module {index}, which is not in `modules` of the batch"
+                    "`{}[{place}].module_index` is {index}, but the batch has no such entry in `modules`",
+                    path()
                 ),
             ));
         }

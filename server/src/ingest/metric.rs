@@ -4,7 +4,8 @@ use unjank_protocol::{Metric, Signal};
 
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::ingest::event_checks::{Checks, Event, Place, Reject};
+use crate::ingest::event_checks::{Checks, Event, Place};
+use crate::ingest::reject::Reject;
 use crate::recent::Dimension;
 use crate::records::{FrameBuilder, Kind};
 
@@ -15,25 +16,21 @@ impl Event for Metric<'_> {
         checks.required("name", &self.name)?;
         checks.clock.time(&mut self.time)?;
         checks.finite("value", self.value)?;
-        checks.finite("min", self.min.unwrap_or_default())?;
-        checks.finite("max", self.max.unwrap_or_default())?;
-        if let (Some(min), Some(max)) = (self.min, self.max)
-            && min > max
-        {
+        let (min, max) = (min_of(self), max_of(self));
+        checks.finite("min", min)?;
+        checks.finite("max", max)?;
+        if min > max {
+            // Of a missing one, the value is checked.
+            let named = |name, given: Option<f64>| if given.is_some() { name } else { "value" };
+            let (least, most) = (named("min", self.min), named("max", self.max));
             return Err(Reject::new(
                 "value_out_of_range",
-                format!("`min` is {min:e}, which is more than `max`: {max:e}"),
+                format!("`{least}` is {min:e}, which is more than `{most}`: {max:e}"),
             ));
         }
         checks.number("uptime_ms", self.uptime_ms)?;
         checks.sample_rate(self.sample_rate)?;
-        checks.number("count", self.count.unwrap_or_default())?;
-        if self.count == Some(0) {
-            return Err(Reject::new(
-                "count_out_of_range",
-                "`count` is 0: a sample represents at least one value",
-            ));
-        }
+        checks.count("count", count_of(self))?;
         checks.text(&mut self.name);
         checks.text(&mut self.page);
         checks.attributes(&mut self.attributes);
@@ -66,23 +63,9 @@ impl Event for Metric<'_> {
         frame.symbols("name", metrics.iter().map(|metric| metric.name.as_str()));
         frame.times("time", metrics.iter().map(|metric| metric.time));
         frame.f64s("value", metrics.iter().map(|metric| metric.value));
-        // A single sample is its own minimum and maximum.
-        frame.f64s(
-            "min",
-            metrics
-                .iter()
-                .map(|metric| metric.min.unwrap_or(metric.value)),
-        );
-        frame.f64s(
-            "max",
-            metrics
-                .iter()
-                .map(|metric| metric.max.unwrap_or(metric.value)),
-        );
-        frame.u64s(
-            "count",
-            metrics.iter().map(|metric| metric.count.unwrap_or(1)),
-        );
+        frame.f64s("min", metrics.iter().map(|metric| min_of(metric)));
+        frame.f64s("max", metrics.iter().map(|metric| max_of(metric)));
+        frame.u64s("count", metrics.iter().map(|metric| count_of(metric)));
         let counts = metrics.iter().map(|metric| metric.attributes.0.len());
         frame.lists(Kind::SymStrMap, "attributes", counts, |inner| {
             let pairs = || metrics.iter().flat_map(|metric| &metric.attributes.0);
@@ -94,4 +77,18 @@ impl Event for Metric<'_> {
             metrics.iter().map(|metric| metric.sample_rate),
         );
     }
+}
+
+// What is checked, and stored: a single value is its own minimum and maximum.
+
+fn min_of(metric: &Metric<'_>) -> f64 {
+    metric.min.unwrap_or(metric.value)
+}
+
+fn max_of(metric: &Metric<'_>) -> f64 {
+    metric.max.unwrap_or(metric.value)
+}
+
+fn count_of(metric: &Metric<'_>) -> u64 {
+    metric.count.unwrap_or(1)
 }

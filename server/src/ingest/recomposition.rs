@@ -4,7 +4,8 @@ use unjank_protocol::{Recomposition, Signal};
 
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::ingest::event_checks::{Checks, Event, Place, Reject};
+use crate::ingest::event_checks::{Checks, Event, Place};
+use crate::ingest::reject::Reject;
 use crate::recent::Dimension;
 use crate::records::{FrameBuilder, Kind};
 

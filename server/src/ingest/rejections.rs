@@ -3,7 +3,7 @@
 use unjank_protocol::{Receipt, Rejected, RejectedUnlisted, Signal};
 
 use crate::ingest::device_clock::TIME_OUT_OF_RANGE;
-use crate::ingest::event_checks::Reject;
+use crate::ingest::reject::Reject;
 
 #[derive(Default)]
 pub(super) struct Rejections {

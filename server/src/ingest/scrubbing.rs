@@ -87,17 +87,17 @@ impl Default for ScrubbingDocument {
 /// Why a document is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ScrubbingError {
-    #[error("there are at most {0} {1}")]
+    #[error("there can be at most {0} {1}")]
     TooMany(usize, &'static str),
-    #[error("`{0}` is not the name of a rule: 1 to 32 of a-z, 0-9 and _")]
+    #[error("`{0}` is not a rule name: use 1 to 32 characters of a-z, 0-9 and _")]
     Name(String),
-    #[error("the pattern of `{0}` has 1 to {MOST_PATTERN_CHARS} characters")]
+    #[error("the pattern of `{0}` must have 1 to {MOST_PATTERN_CHARS} characters")]
     Length(String),
     #[error("the pattern of `{0}` {1}")]
     Pattern(String, ExpressionError),
     #[error("the pattern of `{0}` matches an empty text")]
     Empty(String),
-    #[error("the name of an attribute has 1 to {MOST_NAME_BYTES} bytes")]
+    #[error("the name of an attribute must have 1 to {MOST_NAME_BYTES} bytes")]
     Attribute,
     #[error("the attribute `{0}` is both secret and plain")]
     Both(String),
@@ -334,8 +334,8 @@ mod tests {
             ("a", "(", "is not a regular expression"),
             ("a", r"\w{40}", "too large"),
             ("a", "x*", "matches an empty text"),
-            ("A b", "x", "is not the name of a rule"),
-            ("a", "", "has 1 to 500 characters"),
+            ("A b", "x", "is not a rule name"),
+            ("a", "", "must have 1 to 500 characters"),
         ] {
             let document = serde_json::json!({"rules": [{"name": name, "pattern": pattern}]});
             let error = scrubbing(document).unwrap_err().to_string();

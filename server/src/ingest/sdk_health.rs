@@ -4,7 +4,8 @@ use unjank_protocol::{SdkHealth, Signal};
 
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::ingest::event_checks::{Checks, Event, Reject};
+use crate::ingest::event_checks::{Checks, Event};
+use crate::ingest::reject::Reject;
 use crate::records::{FrameBuilder, Kind};
 
 impl Event for SdkHealth<'_> {
@@ -15,8 +16,8 @@ impl Event for SdkHealth<'_> {
         checks.number("queue_bytes", self.queue_bytes)?;
         checks.number("upload_bytes", self.upload_bytes)?;
         checks.list(&mut self.dropped);
-        for dropped in &mut self.dropped {
-            checks.number("dropped.count", dropped.count)?;
+        for (place, dropped) in self.dropped.iter_mut().enumerate() {
+            checks.number(&format!("dropped[{place}].count"), dropped.count)?;
             checks.text(&mut dropped.reason);
         }
         Ok(())

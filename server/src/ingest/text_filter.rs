@@ -4,12 +4,13 @@
 //! A name that was admitted in this hour was scrubbed at that time and is not scrubbed again. Neither is a text that occurred before in the
 //! same batch: spans repeat names, threads and the attributes of their resource.
 
-use unjank_protocol::{Attributes, Batch, Events, Frame, Resource, Signal, Text, for_each_signal};
+mod batch;
 
-use super::jank;
+use unjank_protocol::{Attributes, Frame, Resource, Signal, Text};
+
+use super::attribute_names::keep_last_of_each_name;
 use super::scrubbing::Scrubbing;
 use super::scrubbing::built_in::Kind;
-use crate::ingest::event_checks::{Event, keep_last_of_each_name};
 use crate::recent::{Dimension, ProjectNames};
 use crate::records::Outcome;
 
@@ -76,29 +77,6 @@ impl<'f> TextFilter<'f> {
             signal: Signal::Other,
             changed: Vec::new(),
             unchanged: Unchanged([0; PLACES]),
-        }
-    }
-
-    /// Filters all texts of a batch. `new_stack` returns the fingerprint of a stack that is not stored yet.
-    pub(super) fn batch(
-        &mut self,
-        batch: &mut Batch<'_>,
-        new_stack: impl Fn(&[Frame<'_>]) -> Option<u64>,
-    ) {
-        // Before any text changes: the fingerprint covers the frames as sent.
-        let stacks = batch.janks.iter().flat_map(jank::stacks);
-        let new_stacks: Vec<Option<u64>> = stacks.map(|frames| new_stack(frames)).collect();
-        self.resource(&mut batch.resource);
-        for_each_signal!(&mut batch, |signal, events| {
-            self.signal = signal;
-            for event in Events::as_mut_slice(events) {
-                event.filter_texts(self);
-            }
-        });
-        self.signal = Signal::Janks;
-        let stacks = batch.janks.iter_mut().flat_map(jank::stacks_mut);
-        for (stack, fingerprint) in stacks.zip(new_stacks) {
-            self.stack(stack, fingerprint);
         }
     }
 
@@ -234,6 +212,7 @@ mod tests {
     use std::sync::Arc;
 
     use unjank_foundation::clock::{HOUR, UnixTime};
+    use unjank_protocol::Batch;
 
     use super::*;
     use crate::recent::RecentNames;

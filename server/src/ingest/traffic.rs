@@ -4,7 +4,8 @@ use unjank_protocol::{Signal, Traffic};
 
 use super::rows::{Columns, Envelope};
 use super::text_filter::TextFilter;
-use crate::ingest::event_checks::{Checks, Event, Reject};
+use crate::ingest::event_checks::{Checks, Event};
+use crate::ingest::reject::Reject;
 use crate::recent::Dimension;
 use crate::records::{FrameBuilder, Kind};
 

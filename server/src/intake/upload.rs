@@ -7,6 +7,7 @@ use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
 use unjank_foundation::shares::Memory;
 use zstd::bulk::Decompressor;
+use zstd::zstd_safe::{find_frame_compressed_size, get_frame_content_size};
 
 /// The `Content-Encoding` of a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -110,6 +111,27 @@ fn gunzip(bytes: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), NotInflat
     }
 }
 
+/// The sum of the sizes that the frames of a body declare. `None` if one of them declares none.
+fn declared_by_frames(bytes: &[u8], limit: usize) -> Result<Option<usize>, NotInflated> {
+    let corrupt = || NotInflated::Corrupt("zstd");
+    let (mut rest, mut sum) = (bytes, 0_usize);
+    loop {
+        let declared = get_frame_content_size(rest).map_err(|_| corrupt())?;
+        let Some(size) = declared else {
+            return Ok(None);
+        };
+        sum = sum.saturating_add(usize::try_from(size).unwrap_or(usize::MAX));
+        if sum > limit {
+            return Err(NotInflated::TooLarge { limit });
+        }
+        let length = find_frame_compressed_size(rest).map_err(|_| corrupt())?;
+        rest = rest.get(length..).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(Some(sum));
+        }
+    }
+}
+
 fn unzstd(
     bytes: &[u8],
     limit: usize,
@@ -117,12 +139,7 @@ fn unzstd(
     out: &mut Vec<u8>,
 ) -> Result<(), NotInflated> {
     let corrupt = || NotInflated::Corrupt("zstd");
-    let declared = zstd::zstd_safe::get_frame_content_size(bytes).map_err(|_| corrupt())?;
-    let declared = declared.map(|size| usize::try_from(size).unwrap_or(usize::MAX));
-    if declared.is_some_and(|size| size > limit) {
-        return Err(NotInflated::TooLarge { limit });
-    }
-    if let Some(size) = declared {
+    if let Some(size) = declared_by_frames(bytes, limit)? {
         let context = match context {
             Some(context) => context,
             None => context.insert(Decompressor::new().map_err(|_| corrupt())?),
@@ -131,7 +148,7 @@ fn unzstd(
         if context.decompress_to_buffer(bytes, out).is_ok() {
             return Ok(());
         }
-        // The body has several frames or is damaged. The streaming decoder handles both.
+        // The body is damaged. The streaming decoder says how.
         out.clear();
     }
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
@@ -152,5 +169,61 @@ fn unzstd(
         Err(NotInflated::TooLarge { limit })
     } else {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: usize = 1_000;
+
+    fn frame(size: usize) -> Vec<u8> {
+        zstd::bulk::compress(&vec![b'a'; size], 1).unwrap()
+    }
+
+    fn frame_of_unknown_size(size: usize) -> Vec<u8> {
+        zstd::stream::encode_all(&*vec![b'a'; size], 1).unwrap()
+    }
+
+    /// Inflates into a new buffer, and into one that was used before.
+    fn inflated(body: &[u8]) -> [Result<usize, NotInflated>; 2] {
+        [0, SCRATCH_KEPT].map(|kept| {
+            let mut out = Vec::with_capacity(kept);
+            unzstd(body, LIMIT, &mut None, &mut out).map(|()| out.len())
+        })
+    }
+
+    #[test]
+    fn the_limit_is_that_of_all_frames_whatever_the_buffer_holds() {
+        for (first, second, expected) in [
+            (100, 900, Ok(LIMIT)),
+            (900, 100, Ok(LIMIT)),
+            (LIMIT, 0, Ok(LIMIT)),
+            (0, LIMIT, Ok(LIMIT)),
+            (100, 901, Err(NotInflated::TooLarge { limit: LIMIT })),
+            (901, 100, Err(NotInflated::TooLarge { limit: LIMIT })),
+        ] {
+            for frames in [
+                [frame(first), frame(second)],
+                [frame(first), frame_of_unknown_size(second)],
+                [frame_of_unknown_size(first), frame(second)],
+            ] {
+                assert_eq!(inflated(&frames.concat()), [expected; 2]);
+            }
+        }
+    }
+
+    #[test]
+    fn frames_that_are_cut_off_or_followed_by_other_bytes_are_corrupt() {
+        let body = [frame(100), frame(100)].concat();
+        let longer = [body.as_slice(), b"{}"].concat();
+        let cut_off = body.get(..body.len() - 1).unwrap();
+        for body in [b"".as_slice(), cut_off, longer.as_slice()] {
+            assert_eq!(
+                inflated(body),
+                [Err::<usize, _>(NotInflated::Corrupt("zstd")); 2]
+            );
+        }
     }
 }

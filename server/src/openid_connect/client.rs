@@ -20,8 +20,7 @@ use unjank_foundation::clock::UnixTime;
 
 use super::attempt::Attempt;
 use super::claims::{Claims, OtherClaims};
-use super::http_client::{HttpClient, is_safe};
-use super::provider::unreachable;
+use super::http_client::{HttpClient, is_safe, unreachable};
 use super::{CALLBACK, OidcError, ProviderSettings};
 
 type Tokens = StandardTokenResponse<

@@ -1,6 +1,7 @@
 //! Calls the identity provider: no redirects or proxies, strict limits on time and size, and only over TLS or on this
 //! machine.
 
+use std::error::Error;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -8,6 +9,8 @@ use openidconnect::http::{Error as HttpError, Response};
 use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Request, Url};
+
+use super::OidcError;
 
 const LONGEST: Duration = Duration::from_secs(10);
 const LONGEST_CONNECT: Duration = Duration::from_secs(5);
@@ -67,6 +70,17 @@ impl HttpClient {
 /// Removes the URL from an error, because errors are logged.
 fn without_url(error: reqwest::Error) -> CallError {
     CallError::Request(error.without_url())
+}
+
+/// The error if the provider cannot be called. Includes all causes, because the innermost one is the most specific.
+pub(super) fn unreachable(error: &dyn Error) -> OidcError {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(one) = cause {
+        text = format!("{text}: {one}");
+        cause = one.source();
+    }
+    OidcError::Unreachable(text)
 }
 
 impl<'c> AsyncHttpClient<'c> for HttpClient {

@@ -3,7 +3,6 @@
 //! Only one fetch runs at a time. After a failure, the server backs off for some seconds. An unknown key triggers a
 //! fetch of new keys, at most once a minute.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use unjank_foundation::clock::UnixTime;
 
 use super::attempt::Attempt;
 use super::client::{self, Confirmed, IdTokenFault};
-use super::http_client::HttpClient;
+use super::http_client::{HttpClient, unreachable};
 use super::{OidcError, ProviderSettings};
 
 /// Metadata older than this is fetched again.
@@ -138,15 +137,4 @@ impl Provider {
             fetched_at: now,
         }))
     }
-}
-
-/// Includes all causes, because the innermost one is the most specific.
-pub(super) fn unreachable(error: &dyn Error) -> OidcError {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(one) = cause {
-        text = format!("{text}: {one}");
-        cause = one.source();
-    }
-    OidcError::Unreachable(text)
 }

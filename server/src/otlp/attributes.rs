@@ -9,13 +9,11 @@ use unjank_protocol::{
 use uuid::Uuid;
 
 use super::Unreadable;
+use super::attribute_values::{SAMPLE_RATE, TEXT, cut, id, sample_rate};
 use super::message::{Field, Raw, Short, bytes};
-use super::resource::{Scope, Sender, id};
+use super::resource::{Scope, Sender};
 use super::value::KeyValue;
 use super::wire::Value;
-
-/// The rate at which the app samples, if its sampler does not write the rate into the trace state. OpenTelemetry has no name for it.
-pub(super) const SAMPLE_RATE: &str = "unjank.sample_rate";
 
 /// The maximum number of attributes of an event. The checks of events drop further attributes.
 const MOST: usize = 64;
@@ -23,22 +21,10 @@ const MOST: usize = 64;
 /// The attributes that have no field, with those of the scope: enough for most events, so that their list is allocated once.
 const USUAL: usize = 8;
 
-/// The most bytes of a text, as the protocol has it. Texts are cut before anything copies them: those of a resource are copied for each event.
-pub(super) const TEXT: usize = 1024;
 /// The most bytes of a stack, of which 128 frames are kept.
 pub(super) const STACK: usize = 64 << 10;
 /// The most bytes of the stacks of all threads as JSON, which cannot be read without its end.
 const STACKS: usize = 1 << 20;
-
-pub(super) fn cut(text: &mut Text<'_>) {
-    text.truncate(TEXT);
-}
-
-/// A sample rate, or `None` if it is missing. What is no number is `NaN`, with which the event is rejected: a rate of 1 would count wrong.
-pub(super) fn sample_rate(text: &str) -> Option<f64> {
-    let is_sent = !text.trim().is_empty();
-    is_sent.then(|| text.trim().parse().unwrap_or(f64::NAN))
-}
 
 /// The attributes of one event.
 #[derive(Debug, Default)]

@@ -8,7 +8,8 @@ use unjank_foundation::fingerprint::fingerprint;
 use unjank_protocol::{Jank, JankKind, JankStrategy, Span, SpanId, SpanStatus, Text, TraceId};
 use unjank_stacks::parse_text;
 
-use super::attributes::{Known, STACK, cut};
+use super::attribute_values::cut;
+use super::attributes::{Known, STACK};
 use super::message::{Raw, message};
 use super::metric_kit::call_stack;
 use super::resource::{Scope, Sender};

@@ -6,7 +6,8 @@
 
 use unjank_protocol::{Attributes, Metric, Text};
 
-use super::attributes::{Known, cut};
+use super::attribute_values::cut;
+use super::attributes::Known;
 use super::distribution::{Bucket, explicit, exponential, fitted};
 use super::message::{Inner, List, Raw, Short, message};
 use super::resource::{Scope, Sender};

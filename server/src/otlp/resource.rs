@@ -6,7 +6,7 @@ use unjank_foundation::ids::{hashed_id, id_of};
 use unjank_protocol::{Resource, Text, whole_number};
 use uuid::Uuid;
 
-use super::attributes::{SAMPLE_RATE, cut, sample_rate};
+use super::attribute_values::{SAMPLE_RATE, cut, id, sample_rate};
 use super::message::{Inner, Short, message};
 use super::value::{Any, KeyValue};
 
@@ -174,9 +174,4 @@ fn mode(environment: &str) -> Option<&'static str> {
         "development" | "dev" => Some("development"),
         _ => None,
     }
-}
-
-/// The id that a text names. A blank text is as good as none.
-pub(super) fn id(text: &str) -> Uuid {
-    id_of(text).unwrap_or_default()
 }

@@ -3,7 +3,8 @@
 
 use unjank_protocol::{Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId};
 
-use super::attributes::{Known, TEXT, cut};
+use super::attribute_values::{TEXT, cut};
+use super::attributes::Known;
 use super::message::{Inner, Raw, Short, message};
 use super::resource::{Scope, Sender};
 use super::scalars::{Count, Enum, Fixed, Id};
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_sample_rate_that_is_no_number_is_not_a_missing_one() {
-        use crate::otlp::attributes::sample_rate;
+        use crate::otlp::attribute_values::sample_rate;
         assert_eq!(sample_rate("0.25"), Some(0.25));
         assert_eq!(sample_rate(""), None);
         for text in ["NaN", "1/10", "true"] {

@@ -12,8 +12,14 @@ use crate::store::{
     watch_server,
 };
 
-/// Returns the target for the URL of a ClickHouse server.
-pub(crate) fn external(shared: &Shared, url: &str) -> Target {
+/// Returns the target for the URL of a ClickHouse server. Fails if the settings name a cluster.
+pub(crate) fn external(shared: &Shared, url: &str) -> anyhow::Result<Target> {
+    shared.cluster.refuse()?;
+    Ok(any_host(shared, url))
+}
+
+/// Returns the target for the URL of a ClickHouse server, which may be a host of a cluster.
+pub(crate) fn any_host(shared: &Shared, url: &str) -> Target {
     let login = Login {
         user: shared.clickhouse_user.clone(),
         password: shared.clickhouse_password.reveal().to_owned(),

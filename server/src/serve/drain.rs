@@ -89,7 +89,7 @@ fn target(shared: &Shared) -> anyhow::Result<Target> {
         "set --database-url to the PostgreSQL that the servers share: without its claims, another server could store the same batches. A server \
          with SQLite has its ClickHouse to itself: start `unjank serve` on its folder instead"
     );
-    Ok(external(shared, url))
+    external(shared, url)
 }
 
 /// Fails unless the folder has a log, because opening the log would create one.

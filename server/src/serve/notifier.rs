@@ -43,7 +43,7 @@ pub(super) fn open(settings: &Serve, inputs: NotifierInputs) -> anyhow::Result<N
         clock: inputs.clock,
         access: inputs.access,
         forward: inputs.forward,
-        outbound: Outbound::new(own.notify_allow.clone())?,
+        outbound: Outbound::new(own.notify_allow())?,
         mailer: Mailer::new(smtp, &own.mail_from)?,
         public_url: own.public_url.clone().unwrap_or_else(own_address),
         group_wait: Duration::from_millis(own.notify_group_wait_ms),

@@ -1,5 +1,6 @@
 //! `server.json` in the data folder: where the running server listens, and which process it is.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -7,6 +8,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
+use super::data_paths::{absolute, cannot_read};
 use crate::store::DurableFiles;
 
 const NAME: &str = "server.json";
@@ -43,11 +45,12 @@ impl ServerFile {
 
     pub fn read(data_dir: &Path) -> anyhow::Result<Self> {
         let path = data_dir.join(NAME);
-        let bytes = std::fs::read(&path).map_err(|error| {
-            anyhow::anyhow!(
+        let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => anyhow::anyhow!(
                 "cannot read {} ({error}): no server runs on this data folder, so set the server's address",
-                path.display()
-            )
+                absolute(&path).display()
+            ),
+            _ => cannot_read(&path, &error),
         })?;
         Ok(serde_json::from_slice(&bytes)?)
     }

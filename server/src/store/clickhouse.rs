@@ -132,6 +132,8 @@ pub struct ClickHouse {
     pointed: Arc<Notify>,
     /// Whether ClickHouse has answered no query for three minutes, see `engine_watch`.
     is_silent: Arc<AtomicBool>,
+    /// Why the embedded engine does not run.
+    why_down: Arc<ArcSwapOption<String>>,
     database: Arc<str>,
 }
 
@@ -170,6 +172,7 @@ impl ClickHouse {
             clients: Arc::default(),
             pointed: Arc::default(),
             is_silent: Arc::default(),
+            why_down: Arc::default(),
             database: Arc::from(database),
         }
     }
@@ -184,6 +187,9 @@ impl ClickHouse {
             writer: target.client(&target.writer),
             reader: target.client(&target.reader),
         });
+        if clients.is_some() {
+            self.why_down.store(None);
+        }
         self.clients.store(clients.map(Arc::new));
         self.pointed.notify_waiters();
     }
@@ -215,6 +221,11 @@ impl ClickHouse {
             .ok_or_else(|| Failure::Later("ClickHouse is not running yet".to_owned()))
     }
 
+    /// Notes why the embedded engine does not run, for [`Self::ping`].
+    pub(super) fn set_why_down(&self, reason: String) {
+        self.why_down.store(Some(Arc::new(reason)));
+    }
+
     pub(super) fn set_silent(&self, is_silent: bool) {
         self.is_silent.store(is_silent, Ordering::Relaxed);
     }
@@ -223,11 +234,15 @@ impl ClickHouse {
         self.is_silent.load(Ordering::Relaxed)
     }
 
-    /// Fails unless ClickHouse responds within five seconds.
+    /// Fails unless ClickHouse responds within five seconds. The error is for operators.
     pub async fn ping(&self) -> Result<(), Failure> {
         let answered = self.ping_once().await;
         answered.map_err(|failure| match failure {
             Failure::Later(why) if self.is_silent() => Failure::Later(format!("{why}. {SILENCE}")),
+            Failure::Later(why) => Failure::Later(match self.why_down.load_full() {
+                Some(reason) => format!("{why}: {reason}"),
+                None => why,
+            }),
             failure => failure,
         })
     }

@@ -2,6 +2,7 @@
 
 pub(super) mod clickhouse_destination;
 pub(super) mod dead_letter;
+pub(super) mod dead_letter_header;
 pub(super) mod delivery;
 pub(super) mod destination;
 pub(super) mod lease;

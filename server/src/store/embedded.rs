@@ -288,11 +288,13 @@ impl EmbeddedEngine {
             match self.live(&mut ports, &shutdown).await {
                 Ok(()) => break,
                 Err(error) => {
+                    let error = format!("{error:#}");
                     tracing::error!(
-                        error = format!("{error:#}"),
+                        error,
                         restart_in_ms = pause.as_millis(),
                         "the embedded engine is down; events are kept in the ingest log"
                     );
+                    self.clickhouse.set_why_down(error);
                 }
             }
             if started.elapsed() >= HEALTHY {

@@ -427,7 +427,7 @@ fn report(recovery: &Recovery, metrics: &LogMetrics) {
     for damage in &recovery.damaged {
         metrics.damaged_ranges.inc();
         tracing::error!(
-            segment = format!("{:016x}-….segment", damage.segment),
+            segment = damage.segment,
             offset = damage.offset,
             bytes = damage.bytes,
             "the ingest log is damaged here: records that were not stored yet are lost; the records after the damage are read"

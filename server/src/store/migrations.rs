@@ -69,25 +69,20 @@ struct Applied {
     checksum: u64,
 }
 
+/// How the schema of a database compares with the one of this version.
+pub(super) struct SchemaState {
+    /// The migrations that are not applied yet, in order.
+    pub(super) missing: Vec<&'static str>,
+    /// The migrations that this version does not know.
+    pub(super) unknown: Vec<String>,
+    /// The migrations that were applied with a different text.
+    pub(super) changed: Vec<&'static str>,
+}
+
 /// Makes the schema of a database without tables, or applies the missing migrations in order. Returns their names.
 pub async fn migrate(clickhouse: &ClickHouse) -> Result<Vec<&'static str>, Failure> {
-    let database = clickhouse.database();
-    clickhouse
-        .client()?
-        .query("CREATE DATABASE IF NOT EXISTS {database:Identifier}")
-        .param("database", database)
-        .execute()
-        .await?;
-    let client = clickhouse.client()?.with_database(database);
-    client.query(CREATE_LEDGER).execute().await?;
-    let ledger = client
-        .query("SELECT ?fields FROM schema_migrations FINAL")
-        .fetch_all::<Applied>()
-        .await?;
-    let ledger: HashMap<String, u64> = ledger
-        .into_iter()
-        .map(|row| (row.name, row.checksum))
-        .collect();
+    let client = create_ledger(clickhouse, clickhouse.database()).await?;
+    let ledger = entries(&client).await?;
     if begins_with_baseline(&client, &ledger).await? {
         run(&client, &BASELINE).await?;
         record(&client, MIGRATIONS).await?;
@@ -127,6 +122,70 @@ pub async fn migrate_used(clickhouse: &ClickHouse, stored: u64) -> Result<(), Fa
     Ok(())
 }
 
+/// Compares the ledger with the migrations. Changes nothing.
+pub(super) async fn schema_state(clickhouse: &ClickHouse) -> Result<SchemaState, Failure> {
+    let mut ledger = read_ledger(&clickhouse.client()?, clickhouse.database()).await?;
+    ledger.remove(BASELINE.name);
+    let mut state = SchemaState {
+        missing: Vec::new(),
+        unknown: Vec::new(),
+        changed: Vec::new(),
+    };
+    for migration in MIGRATIONS {
+        match ledger.remove(migration.name) {
+            None => state.missing.push(migration.name),
+            Some(known) if known != migration.checksum() => state.changed.push(migration.name),
+            Some(_) => {}
+        }
+    }
+    state.unknown = ledger.into_keys().collect();
+    state.unknown.sort_unstable();
+    Ok(state)
+}
+
+/// Returns the statements of the schema that all migrations make together.
+pub(super) fn baseline() -> impl Iterator<Item = &'static str> {
+    statements(BASELINE.sql)
+}
+
+/// Creates a database and its ledger if they do not exist. Returns a client for this database.
+pub(super) async fn create_ledger(
+    clickhouse: &ClickHouse,
+    database: &str,
+) -> Result<Client, Failure> {
+    clickhouse
+        .client()?
+        .query("CREATE DATABASE IF NOT EXISTS {database:Identifier}")
+        .param("database", database)
+        .execute()
+        .await?;
+    let client = clickhouse.client()?.with_database(database);
+    client.query(CREATE_LEDGER).execute().await?;
+    Ok(client)
+}
+
+/// Reads the checksums in the ledger of a database by name. Returns none if the database has no ledger.
+pub(super) async fn read_ledger(
+    client: &Client,
+    database: &str,
+) -> Result<HashMap<String, u64>, Failure> {
+    let exists = "SELECT count() FROM system.tables WHERE database = {database:String} AND name = 'schema_migrations'";
+    let exists = client.query(exists).param("database", database);
+    if exists.fetch_one::<u64>().await? == 0 {
+        return Ok(HashMap::new());
+    }
+    entries(&client.clone().with_database(database)).await
+}
+
+async fn entries(client: &Client) -> Result<HashMap<String, u64>, Failure> {
+    let ledger = client
+        .query("SELECT ?fields FROM schema_migrations FINAL")
+        .fetch_all::<Applied>()
+        .await?;
+    let entries = ledger.into_iter().map(|row| (row.name, row.checksum));
+    Ok(entries.collect())
+}
+
 /// Whether the baseline makes the schema: in a database without tables, or if the baseline was interrupted. The ledger has the baseline
 /// before the first table exists, and all migrations once all tables exist.
 async fn begins_with_baseline(
@@ -159,13 +218,21 @@ async fn run(client: &Client, migration: &Migration) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Adds migrations to the ledger, all or none.
 async fn record(client: &Client, migrations: &[Migration]) -> Result<(), Failure> {
+    let entries = migrations.iter();
+    let entries: Vec<_> = entries
+        .map(|migration| (migration.name, migration.checksum()))
+        .collect();
+    add_to_ledger(client, &entries).await
+}
+
+/// Adds names and checksums to the ledger, all or none.
+pub(super) async fn add_to_ledger(client: &Client, entries: &[(&str, u64)]) -> Result<(), Failure> {
     let mut insert = client.insert::<Applied>("schema_migrations").await?;
-    for migration in migrations {
+    for (name, checksum) in entries {
         let applied = Applied {
-            name: migration.name.to_owned(),
-            checksum: migration.checksum(),
+            name: (*name).to_owned(),
+            checksum: *checksum,
         };
         insert.write(&applied).await?;
     }

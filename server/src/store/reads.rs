@@ -12,6 +12,7 @@ mod json_lines;
 mod needed_symbols;
 mod nested_spans;
 mod parts;
+mod reading;
 mod run;
 mod session_events;
 mod sessions;
@@ -31,6 +32,7 @@ pub use self::details::{
 pub use self::json_lines::{JsonLines, recorded_signals};
 pub use self::needed_symbols::{NeededBuild, SymbolQuestion, SymbolState};
 pub use self::nested_spans::{NestedSpan, NestedSpans};
+pub use self::reading::{Base, Filter, Grain, Reading, Sort, Span, Wanted};
 pub use self::run::{Distribution, Point, Read, TableRow};
 pub use self::session_events::{
     SessionFrames, SessionJank, SessionPageLoad, SessionPoint, SessionRedraws, SessionSpan,
@@ -41,7 +43,6 @@ pub use self::significance::{
     LEAST_INSTALLS, Side, SignificanceTest, Tested, have_same_test, ratio_p,
 };
 pub use self::single_starts::{FirstStarts, StoredStart};
-pub use self::statement::{Base, Filter, Grain, Reading, Sort, Span, Wanted};
 pub use self::subjects::requests::is_request;
 pub use self::subjects::{SUBJECTS, dimension_names, subject};
 pub use self::trace_sizes::TraceSize;

@@ -18,6 +18,7 @@
 
 mod aimed;
 mod aimed_drain;
+mod backup_set;
 mod backups;
 mod batch;
 mod chance;
@@ -26,10 +27,12 @@ mod control;
 mod device;
 mod disk;
 mod drain;
+mod fault_kinds;
 mod faults;
 mod host;
 mod rows;
 mod sharing;
+mod sharing_faults;
 mod store;
 mod verdict;
 mod world;
@@ -43,7 +46,8 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 
-use self::faults::{Fault, Pace};
+use self::fault_kinds::Fault;
+use self::faults::Pace;
 use self::world::World;
 use super::drain::dead_letter::DeadLetterError;
 use super::durable_file::DurableFiles;

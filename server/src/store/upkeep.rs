@@ -6,4 +6,5 @@ pub(super) mod expired_rows;
 pub(super) mod mutations;
 pub(super) mod rebuild;
 pub(super) mod retention;
+mod sql_text;
 pub(super) mod usage;

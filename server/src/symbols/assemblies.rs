@@ -1,23 +1,26 @@
 //! Joins the chunks of uploads to symbol files, in the background and one file after the other.
 
+mod known_files;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::{Instant, interval, timeout_at};
 use tokio_util::sync::CancellationToken;
-use unjank_database::{Actor, Control, ControlError, SymbolFile};
+use unjank_database::{Actor, Control, SymbolFile};
 use unjank_foundation::clock::Clock;
 use unjank_foundation::shares::Share;
 use uuid::Uuid;
 
+use self::known_files::KnownFiles;
 use super::MAX_FILE_BYTES;
+use super::assemble_error::AssembleError;
 use super::assembly_queue::{Full, Waiting};
+use super::assembly_request::{AssemblyRequest, Key};
 use super::joining::{JoinError, Joiner};
-use super::known_files::KnownFiles;
 use super::lookups::{LookupError, Lookups};
 use super::sent_chunks::SentChunks;
 use super::store::{StoreError, SymbolStore};
@@ -36,20 +39,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MAX_CHUNK_BYTES: u64 = 2 * MAX_FILE_BYTES;
 const MAX_CHUNKS: u64 = 10_000;
 
-/// A file to join from chunks.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct AssemblyRequest {
-    pub project: String,
-    pub actor: Actor,
-    /// The SHA-1 of the whole file, in lower-case hexadecimal.
-    pub checksum: String,
-    pub name: String,
-    /// The SHA-1 of each chunk, in order. The chunks are those that the actor has sent.
-    pub chunks: Vec<String>,
-    /// An id that the uploader names besides those in the file, as a [`SymbolId`](unjank_symbols::SymbolId) writes it.
-    pub id: Option<String>,
-}
-
 #[derive(Clone, Debug)]
 pub enum AssemblyState {
     Done(Box<SymbolFile>),
@@ -61,51 +50,11 @@ pub enum AssemblyState {
     Failed(String),
 }
 
-/// Why chunks or files cannot be accepted now.
-#[derive(Debug, thiserror::Error)]
-pub enum AssembleError {
-    #[error(transparent)]
-    Control(#[from] ControlError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Lookup(#[from] LookupError),
-    #[error("too many symbol files wait to be processed: retry later")]
-    Busy,
-    #[error("less than {0} MiB of the server's disk are free: make room, then retry")]
-    DiskFull(u64),
-    #[error(
-        "{0} chunks ({1} MiB) of this token wait to be assembled: assemble them first, or wait a day until the server deletes them"
-    )]
-    TooManyChunks(u64, u64),
-}
-
-impl From<Full> for AssembleError {
-    fn from(_: Full) -> Self {
-        Self::Busy
-    }
-}
-
-/// The project, the owner of the chunks, and the checksum of the file. A token cannot spoil the upload of another.
-pub(super) type Key = (String, String, String);
-
-impl AssemblyRequest {
-    pub(super) fn key(&self) -> Key {
-        let owner = self.owner().to_owned();
-        (self.project.clone(), owner, self.checksum.clone())
-    }
-
-    /// The owner of the chunks.
-    pub(super) fn owner(&self) -> &str {
-        &self.actor.name
-    }
-}
-
 #[derive(Default)]
-pub(super) struct Board {
+struct Board {
     waiting: Waiting,
     /// The files that wait or are being joined.
-    pub(super) working: HashMap<Key, Arc<Notify>>,
+    working: HashMap<Key, Arc<Notify>>,
     failed: HashMap<Key, Failure>,
 }
 
@@ -130,8 +79,8 @@ impl Begun {
 }
 
 pub struct Assemblies {
-    pub(super) joiner: Joiner,
-    pub(super) clock: Clock,
+    joiner: Joiner,
+    clock: Clock,
     metrics: SymbolMetrics,
     board: Mutex<Board>,
     added: Notify,
@@ -161,7 +110,7 @@ impl Assemblies {
         }
     }
 
-    pub(super) fn control(&self) -> &Control {
+    fn control(&self) -> &Control {
         &self.joiner.lookups.control
     }
 
@@ -193,7 +142,7 @@ impl Assemblies {
         Ok(self.joiner.lookups.remove(project, file, actor).await?)
     }
 
-    pub(super) fn board(&self) -> MutexGuard<'_, Board> {
+    fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::assemblies::AssemblyRequest;
+use super::assembly_request::AssemblyRequest;
 
 /// The maximum number of chunks of all waiting files. Remembering a chunk takes 64 bytes of memory.
 const MAX_CHUNKS: usize = 1 << 16;

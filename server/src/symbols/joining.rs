@@ -12,7 +12,8 @@ use unjank_foundation::clock::Clock;
 use unjank_symbols::Found;
 
 use super::MAX_FILE_BYTES;
-use super::assemblies::{AssembleError, AssemblyRequest};
+use super::assemble_error::AssembleError;
+use super::assembly_request::AssemblyRequest;
 use super::lookups::Lookups;
 use super::parser::ParserError;
 use super::store::StoreError;

@@ -14,7 +14,7 @@ use sha2::Digest;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use unjank_foundation::clock::UnixTime;
 
-use super::assemblies::Key;
+use super::assembly_request::Key;
 use crate::bucket::{self, BucketError};
 
 /// Chunks that were not joined by then are deleted.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use unjank_protocol::{FrameWindow, Jank, Metric, PageLoad};
 
+use super::samples::{CPU, MEMORY};
 use super::spans::OTHERS;
 use super::spread::{Spread, Summary};
 use super::{samples, weight};
@@ -12,8 +13,6 @@ use super::{samples, weight};
 const MOST_PAGES: usize = 1_000;
 /// Maximum number of points in a page's line chart.
 const MOST_POINTS: usize = 200;
-pub(super) const CPU: &str = "cpu_percent";
-pub(super) const MEMORY: &str = "memory_used_bytes";
 
 /// One screen of the app.
 #[derive(Clone, Debug, Default)]

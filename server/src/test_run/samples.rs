@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 
 use unjank_protocol::{AppStart, FrameWindow, Jank, Metric, PageLoad, Span, SpanKind, Traffic};
 
-use super::pages::{CPU, MEMORY};
 use super::{Frames, samples, weight};
 
 /// Maximum number of kept values per series. Beyond it, every second value is kept, then every fourth, and so on.
 const MOST_VALUES: usize = 4_096;
 /// Maximum number of series, for apps that put numbers into names.
 const MOST_SERIES: usize = 20_000;
+/// The names of the metrics that the SDK measures.
+pub(super) const CPU: &str = "cpu_percent";
+pub(super) const MEMORY: &str = "memory_used_bytes";
 
 /// The thing that values belong to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

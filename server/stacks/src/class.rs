@@ -5,6 +5,7 @@ use unjank_protocol::Frame;
 
 use super::group::group_id;
 use super::names::Names;
+use super::qualified_name::{joined, qualified_name};
 use super::rule::Rule;
 use super::stable_names::{stable_class, stable_function};
 use super::walk::Walk;
@@ -121,13 +122,6 @@ fn title(category: &str, preposition: &str, names: &Names<'_>) -> String {
     title
 }
 
-/// Returns `class.function` without counters and generated parts: a name that is stable across releases.
-pub(super) fn qualified_name(names: &Names<'_>) -> String {
-    let class = stable_class(names.shown_class());
-    let function = stable_function(names.function());
-    joined(&class, &function).unwrap_or_else(|| names.image())
-}
-
 /// Returns a short name for a table: the last part of the class, or the last two parts of a path.
 fn short_name(names: &Names<'_>) -> String {
     let class = stable_class(names.shown_class());
@@ -149,16 +143,6 @@ fn simple_name(class: &str) -> &str {
         .rfind(['.', ':'])
         .map_or(0, |separator| separator + 1);
     class.get(start..).unwrap_or(class)
-}
-
-fn joined(class: &str, function: &str) -> Option<String> {
-    match (class.is_empty(), function.is_empty()) {
-        (true, true) => None,
-        (true, false) => Some(function.to_owned()),
-        (false, true) => Some(class.to_owned()),
-        (false, false) if class.contains("::") => Some(format!("{class}::{function}")),
-        (false, false) => Some(format!("{class}.{function}")),
-    }
 }
 
 /// `a::b::Cart::pay` → `Cart::pay`. Ignores `::` within brackets.

@@ -36,13 +36,15 @@ pub struct FrameVerdict {
     pub role: Role,
 }
 
-impl Explanation {
-    pub(super) fn new(rules: &Rules, frames: &[Frame<'_>]) -> Self {
+impl Rules {
+    /// Classifies a stack and explains the verdict on every frame.
+    #[must_use]
+    pub fn explain(&self, frames: &[Frame<'_>]) -> Explanation {
         let mut walk = Walk::default();
         let verdict = |(index, frame)| {
             let names = Names::new(frame);
-            let rule = rules.first(&names);
-            let role = walk.step(index, &names, rule, rules.assumes_in_app());
+            let rule = self.first(&names);
+            let role = walk.step(index, &names, rule, self.assumes_in_app());
             FrameVerdict {
                 name: raw_name(&names),
                 rule: rule.map(|rule| rule.summary(&names)),
@@ -50,10 +52,10 @@ impl Explanation {
             }
         };
         let verdicts = frames.iter().enumerate().map(verdict).collect();
-        Self {
+        Explanation {
             class: Class::new(frames, &walk),
             frames: verdicts,
-            assumes_in_app: rules.assumes_in_app(),
+            assumes_in_app: self.assumes_in_app(),
         }
     }
 }

@@ -20,6 +20,7 @@ mod needs;
 mod owner_rule;
 mod parse;
 mod prefix_tree;
+mod qualified_name;
 mod rule;
 mod rule_set;
 mod rules;

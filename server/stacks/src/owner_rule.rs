@@ -9,7 +9,6 @@ use unjank_protocol::Frame;
 use super::names::Names;
 use super::rules::Rules;
 use super::stable_names::{stable_class, stable_function};
-use super::walk::walk;
 
 /// A rule, and the rule file with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +74,7 @@ fn culprits(rules: &Rules, stacks: &[Vec<Frame<'_>>]) -> Result<Culprits, NoOwne
     let mut by_kind: BTreeMap<bool, Culprits> = BTreeMap::new();
     let mut reason = NoOwnerRule::NoCulprit;
     for frames in stacks {
-        let Some(frame) = walk(rules, frames).culprit.and_then(|at| frames.get(at)) else {
+        let Some(frame) = rules.walk(frames).culprit.and_then(|at| frames.get(at)) else {
             continue;
         };
         let names = Names::new(frame);

@@ -6,12 +6,11 @@ use std::time::Instant;
 use unjank_protocol::Frame;
 
 use super::class::Class;
-use super::explain::Explanation;
 use super::matcher::Matcher;
 use super::names::Names;
 use super::rule::{Means, Origin, Rule};
 use super::rules_file::{self, RulesError, RulesFile};
-use super::walk::{walk, walk_while};
+use super::walk::Walk;
 
 /// Rules whose compiled regular expressions use more memory than this are slow.
 const SLOW_BYTES: usize = 32 << 10;
@@ -129,7 +128,7 @@ impl Rules {
     /// Classifies a stack, given innermost frame first.
     #[must_use]
     pub fn classify(&self, frames: &[Frame<'_>]) -> Class {
-        Class::new(frames, &walk(self, frames))
+        Class::new(frames, &self.walk(frames))
     }
 
     /// Whether a rule ignores a frame, because it belongs to the system, a language or a library.
@@ -145,14 +144,8 @@ impl Rules {
         if !self.are_slow() {
             return Some(self.classify(frames));
         }
-        let walk = walk_while(self, frames, || Instant::now() < end)?;
+        let walk = self.walk_while(frames, || Instant::now() < end)?;
         Some(Class::new(frames, &walk))
-    }
-
-    /// Classifies a stack and explains the verdict on every frame.
-    #[must_use]
-    pub fn explain(&self, frames: &[Frame<'_>]) -> Explanation {
-        Explanation::new(self, frames)
     }
 
     /// Returns warnings about rules that can never match first. These are probably mistakes, but not errors.
@@ -191,6 +184,27 @@ impl Rules {
     /// Returns the origin of the set's own rules.
     fn origin(&self) -> Origin {
         self.rules.first().map_or(Origin::File, |rule| rule.origin)
+    }
+
+    /// Walks a stack until its class is decided.
+    pub(super) fn walk(&self, frames: &[Frame<'_>]) -> Walk<'_> {
+        self.walk_while(frames, || true).unwrap_or_default()
+    }
+
+    /// Walks a stack like [`Self::walk`]. Returns `None` as soon as `has_time` returns false before a frame.
+    fn walk_while(&self, frames: &[Frame<'_>], has_time: impl Fn() -> bool) -> Option<Walk<'_>> {
+        let mut walk = Walk::default();
+        for (index, frame) in frames.iter().enumerate() {
+            if !has_time() {
+                return None;
+            }
+            let names = Names::new(frame);
+            walk.step(index, &names, self.first(&names), self.assumes_in_app());
+            if walk.is_decided() {
+                break;
+            }
+        }
+        Some(walk)
     }
 
     /// Returns the first rule that matches a frame.

@@ -1,12 +1,10 @@
 //! Walks a stack from the innermost frame outwards and records the frames that decide its class.
 
 use serde::Serialize;
-use unjank_protocol::Frame;
 
-use super::class::qualified_name;
 use super::names::Names;
+use super::qualified_name::qualified_name;
 use super::rule::{Means, Rule};
-use super::rules::Rules;
 
 /// The maximum number of distinct in-app frames that identify a group, including the culprit: enough to distinguish
 /// callers, few enough that the depth of a call tree does not split a group.
@@ -44,31 +42,6 @@ pub(super) struct Walk<'r> {
     pub(super) in_app: Vec<String>,
     /// The idle loop, if the stack was sampled in one.
     pub(super) idle: Option<usize>,
-}
-
-/// Walks a stack until its class is decided.
-pub(super) fn walk<'r>(rules: &'r Rules, frames: &[Frame<'_>]) -> Walk<'r> {
-    walk_while(rules, frames, || true).unwrap_or_default()
-}
-
-/// Walks a stack like [`walk`]. Returns `None` as soon as `has_time` returns false before a frame.
-pub(super) fn walk_while<'r>(
-    rules: &'r Rules,
-    frames: &[Frame<'_>],
-    has_time: impl Fn() -> bool,
-) -> Option<Walk<'r>> {
-    let mut walk = Walk::default();
-    for (index, frame) in frames.iter().enumerate() {
-        if !has_time() {
-            return None;
-        }
-        let names = Names::new(frame);
-        walk.step(index, &names, rules.first(&names), rules.assumes_in_app());
-        if walk.is_decided() {
-            break;
-        }
-    }
-    Some(walk)
 }
 
 impl<'r> Walk<'r> {
@@ -124,7 +97,7 @@ impl<'r> Walk<'r> {
     }
 
     /// Whether frames further out can no longer change the class.
-    fn is_decided(&self) -> bool {
+    pub(super) fn is_decided(&self) -> bool {
         self.idle.is_some() || self.in_app.len() == MAX_IN_APP_FRAMES
     }
 }

@@ -5,8 +5,8 @@ mod declared;
 mod demangle;
 mod demangled;
 mod one_name;
+mod provided_methods;
 mod rust_module;
-mod rust_types;
 
 use std::borrow::Cow;
 
@@ -69,8 +69,8 @@ pub fn readable_symbol(symbol: &str) -> Option<String> {
 fn name_of_mangled(symbol: &str) -> Option<String> {
     if let Some(name) = demangle::rust(symbol) {
         let function = one_name(&name, Syntax::Rust);
-        let provided = rust_types::is_provided_method(symbol);
-        let by_trait = provided.then(|| rust_types::without_type(&function));
+        let provided = provided_methods::is_provided_method(symbol);
+        let by_trait = provided.then(|| provided_methods::without_type(&function));
         return Some(by_trait.flatten().unwrap_or(function));
     }
     demangle::cpp(symbol).map(|name| name_of_cpp(&name))

@@ -33,6 +33,10 @@ async fn a_project_token_is_shown_once_and_works_until_it_is_revoked() {
     let config = "/api/v1/projects/default/config";
     assert_eq!(status(&server, token, config).await, 200);
     assert_eq!(status(&server, token, OF_PROJECT).await, 403);
+    let me = server.call(token, Method::GET, "/api/v1/me", None).await;
+    assert_eq!(me.outcome(), (401, "token_missing".to_owned()));
+    let detail = me.body["detail"].as_str().unwrap();
+    assert!(detail.contains("takes no API token"), "{detail}");
     let listed = server.call(&admin, Method::GET, OF_PROJECT, None).await;
     assert!(!listed.body.to_string().contains(token));
     let mut listed = listed.body["tokens"].as_array().unwrap().iter();

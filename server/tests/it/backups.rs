@@ -239,7 +239,10 @@ async fn what_is_no_whole_backup_is_refused_and_nothing_is_overwritten() {
     fails(&backup(&folder, &to).await, "no embedded engine is running");
     assert!(!to.exists(), "the folder of a failed backup is left");
     let mut program = room.server().await;
-    fails(&backup(&folder, &folder).await, "is not empty");
+    for inside in [folder.clone(), folder.join("backups/today")] {
+        fails(&backup(&folder, &inside).await, "is in the data folder");
+    }
+    assert!(!folder.join("backups").exists());
     succeeds(&backup(&folder, &to).await);
     fails(&backup(&folder, &to).await, "is not empty");
     program.kill();
@@ -256,6 +259,19 @@ async fn what_is_no_whole_backup_is_refused_and_nothing_is_overwritten() {
         "other",
     ];
     fails(&unjank(&restored, &other), "--clickhouse-database=unjank");
+
+    // A backup of a later version.
+    let description = to.join("backup.json");
+    let whole = std::fs::read(&description).unwrap();
+    let mut later: Value = serde_json::from_slice(&whole).unwrap();
+    later["version"] = json!("999.0.0");
+    std::fs::write(&description, later.to_string()).unwrap();
+    let refused = restore(&to, &restored);
+    fails(
+        &refused,
+        "made by unjank 999.0.0, which is newer than this one",
+    );
+    std::fs::write(&description, whole).unwrap();
 
     // A damaged file.
     let (file, whole) = (

@@ -468,15 +468,12 @@ async fn the_templates_of_alert_rules_find_the_regressions_of_the_demo() {
     for (name, group) in [
         ("A span got slower (p75)", "checkout"),
         ("A span got slower (p95)", "checkout"),
-        ("A page janks more", "CheckoutActivity"),
+        ("More janks on a page", "CheckoutActivity"),
         (
             "Pages draw later once their data is there (T3 p75)",
             "CheckoutActivity",
         ),
-        (
-            "Memory after a quarter of an hour of use (p75)",
-            "ProductActivity",
-        ),
+        ("Memory after 15 minutes of use (p75)", "ProductActivity"),
     ] {
         let template = templates.iter().find(|one| one["name"] == name);
         assert_eq!(fired(&demo, template.unwrap()).await, [group], "{name}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::server::{Server, batch, span, spans};
+use crate::server::{Answer, Server, batch, span, spans};
 
 pub(crate) const EXAMPLE: &str =
     include_str!("../../../client-sdk/protocol/tests/golden/batch_v1.json");
@@ -66,33 +66,51 @@ async fn every_field_of_the_other_signals_is_stored() {
     insta::assert_snapshot!(all);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn gzip_and_zstd_are_accepted_like_plain_json() {
-    let server = Server::start().await;
-    let plain = spans(3).to_string();
-    let zstd = zstd::bulk::compress(spans(3).to_string().as_bytes(), 3).unwrap();
+/// Sends a body in each encoding. Returns the outcomes.
+async fn in_each_encoding(server: &Server, body: impl Fn() -> String) -> Vec<(u16, String)> {
+    let plain = body();
+    let zstd = zstd::bulk::compress(body().as_bytes(), 3).unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    std::io::Write::write_all(&mut gzip, spans(3).to_string().as_bytes()).unwrap();
+    std::io::Write::write_all(&mut gzip, body().as_bytes()).unwrap();
+    let mut outcomes = Vec::new();
     for (encoding, body) in [
         ("identity", plain.into_bytes()),
         ("zstd", zstd),
         ("gzip", gzip.finish().unwrap()),
     ] {
-        let response = server
-            .request()
-            .header("content-encoding", encoding)
-            .body(body)
-            .send()
-            .await
-            .unwrap();
-        assert_eq!(response.status(), 202, "{encoding}");
+        let request = server.request().header("content-encoding", encoding);
+        let answer = Answer::of(request.body(body).send().await.unwrap()).await;
+        outcomes.push(answer.outcome());
     }
+    outcomes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gzip_and_zstd_are_accepted_like_plain_json() {
+    let server = Server::start().await;
+    let outcomes = in_each_encoding(&server, || spans(3).to_string()).await;
+    assert_eq!(outcomes, vec![(202, "accepted 3 rejected 0".to_owned()); 3]);
     assert_eq!(
         server
             .stored("SELECT count(), uniqExact(span_id) FROM spans")
             .await,
         "9\t9"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_low_limit_of_inflated_bodies_is_exact() {
+    const LIMIT: usize = 20_000;
+    let server = Server::away(&["--max-decompressed-bytes", "20000"]).await;
+    let padded = |length: usize| {
+        let mut body = spans(1).to_string();
+        body.extend(std::iter::repeat_n(' ', length - body.len()));
+        body
+    };
+    let accepted = in_each_encoding(&server, || padded(LIMIT)).await;
+    assert_eq!(accepted, vec![(202, "accepted 1 rejected 0".to_owned()); 3]);
+    let refused = in_each_encoding(&server, || padded(LIMIT + 1)).await;
+    assert_eq!(refused, vec![(413, "decompressed_too_large".to_owned()); 3]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

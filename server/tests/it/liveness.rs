@@ -117,6 +117,25 @@ async fn an_upload_that_the_device_will_retry_has_no_outcome_yet() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn operators_are_told_why_the_embedded_engine_does_not_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libchdb.so");
+    let arguments = ["serve", "--engine-library", library.to_str().unwrap()];
+    let server = Program::run(folder.path(), &arguments).await;
+    let clickhouse = async |url: &str| {
+        let answer = server.client.get(format!("{url}/readyz")).send().await;
+        let body: Value = answer.unwrap().json().await.unwrap();
+        body["clickhouse"].to_string()
+    };
+    wait::until("the reason", async || {
+        let reason = clickhouse(server.admin_url()).await;
+        reason.contains("libchdb.so is not a file")
+    })
+    .await;
+    assert_eq!(clickhouse(&server.listen).await, "\"away\"");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_health_check_in_another_container_asks_the_port_and_says_what_it_cannot_know() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = Program::start(folder.path()).await;

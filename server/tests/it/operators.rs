@@ -234,6 +234,14 @@ fn logs_are_plain_on_request_and_have_no_colours_outside_a_terminal() {
     }
 }
 
+#[test]
+fn variables_that_are_no_settings_are_named_without_their_values() {
+    let misspelled = [("UNJANK_LOG_MAX_BYTE", "a-value")];
+    let log = log_of(&[], &misspelled);
+    assert!(log.contains("UNJANK_LOG_MAX_BYTE"), "{log}");
+    assert!(!log.contains("a-value"), "{log}");
+}
+
 /// A server that ends right after it has looked at its data folder, because its rules do not exist.
 fn log_on(folder: &std::path::Path) -> String {
     let output = std::process::Command::new(crate::engine::UNJANK)

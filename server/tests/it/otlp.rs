@@ -261,7 +261,7 @@ async fn a_bad_span_costs_a_span_and_the_exporter_is_told_which() {
     let partial = answer.partial_success.unwrap();
     assert_eq!(
         (partial.rejected_spans, partial.error_message.as_str()),
-        (1, "name_missing: `name` is empty")
+        (1, "name_missing: `name` is missing or empty")
     );
     assert_eq!(server.stored("SELECT name FROM spans").await, "good");
     let outcomes = "SELECT outcome, reason, sum(count) FROM outcomes WHERE project != '' GROUP BY outcome, reason ORDER BY ALL";

@@ -463,31 +463,3 @@ async fn a_second_server_on_the_same_folder_is_refused_with_the_reason() {
         "{error}"
     );
 }
-
-#[test]
-fn mistakes_on_the_command_line_are_explained() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("unjank.toml");
-    let error = |config_text: &str| {
-        std::fs::write(&config, config_text).unwrap();
-        let output = unjank(
-            folder.path(),
-            &["--config", config.to_str().unwrap(), "serve"],
-        );
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
-    assert!(
-        error("listen = \"nowhere\"").contains("invalid value 'nowhere' for '--listen <ADDRESS>'")
-    );
-    assert!(error("lisen = \"x\"").contains("there is no setting `lisen`"));
-    assert!(error("listen = [1]").contains("`listen` is of type array"));
-    assert!(error("log-max-bytes = 5").contains("invalid value '5' for '--log-max-bytes <BYTES>'"));
-    assert!(error("min-free-bytes = \"1GiB\"").contains("the number of bytes without a unit"));
-    let sql = unjank(folder.path(), &["sql", "SELECT 1"]);
-    assert!(String::from_utf8_lossy(&sql.stderr).contains("start `unjank serve`"));
-    std::fs::write(folder.path().join("control.sqlite"), [b'x'; 4096]).unwrap();
-    let tokens = unjank(folder.path(), &["token", "list"]);
-    let error = String::from_utf8_lossy(&tokens.stderr);
-    let expected = "control.sqlite: the control database is damaged (file is not a database): stop";
-    assert!(error.contains(expected), "{error}");
-}

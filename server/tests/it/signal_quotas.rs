@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
+use crate::columns;
 use crate::server::{Answer, KEY, Server, spans};
 use crate::wait;
 
@@ -167,6 +168,36 @@ async fn a_duplicate_is_not_charged_and_gets_the_receipt_of_the_stored_batch() {
     // The batch was stored whole, whatever the limit is now.
     let again = server.send(&batch).await;
     assert_eq!(again.body["accepted"], 9);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_with_columns_take_from_the_quota_of_a_signal() {
+    let (server, token) = start().await;
+    set(&server, &token, json!({"spans": 0})).await;
+    send_until(&server, is_rate_limited).await;
+    set(&server, &token, json!({"spans": 1})).await;
+    send_until(&server, |answer| answer.get("rate_limits").is_none()).await;
+    let send = async |batch: &Value| columns::send(&server, columns::columns(batch)).await;
+    // The bucket holds 20, of which one is used.
+    let taken = send(&mixed(19)).await;
+    assert_eq!(taken.body["accepted"], 20);
+    let limit = json!([{"signal": "spans", "retry_after_s": 1}]);
+    assert_eq!(taken.body["rate_limits"], limit);
+    let batch = mixed(12);
+    let held = send(&batch).await;
+    assert_eq!(held.outcome(), (202, "accepted 1 rejected 0".to_owned()));
+    let limit = json!([{"signal": "spans", "retry_after_s": 1, "dropped": 12}]);
+    assert_eq!(held.body["rate_limits"], limit);
+    // Both forms take from one quota.
+    let in_json = server.send(&spans(2)).await;
+    assert_eq!(in_json.body["rate_limits"][0]["dropped"], 2);
+    for again in [send(&batch).await, server.send(&batch).await] {
+        assert_eq!(
+            (&again.body["duplicate"], &again.body["accepted"]),
+            (&json!(true), &json!(1))
+        );
+    }
+    assert_eq!(server.stored("SELECT count() FROM janks").await, "2");
 }
 
 #[tokio::test(flavor = "multi_thread")]

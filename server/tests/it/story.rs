@@ -148,8 +148,8 @@ fn invitation(folder: &Path) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operators_changes_reach_devices_and_survive_a_killed_server() {
     let folder = tempfile::tempdir().unwrap();
-    let invitation = invitation(folder.path());
     let mut program = Program::start(folder.path()).await;
+    let invitation = invitation(folder.path());
     let ann = Operator::arrive(&program, &invitation).await;
     ann.call(&program, Method::POST, "/projects", json!({"id": "shop"}))
         .await;

@@ -183,11 +183,11 @@ fn known<const SIZE: usize>(
 }
 
 /// A UUID of a field that has few, as its 16 bytes.
-pub(crate) struct Uuids;
+pub(crate) struct Uuids<const REQUIRED: bool = false>;
 
-impl Layout for Uuids {
+impl<const REQUIRED: bool> Layout for Uuids<REQUIRED> {
     type Column = Vec<u8>;
-    /// `None` if the column is missing: all ids are nil.
+    /// `None` if the column is missing: all ids are nil, or malformed if they are required.
     type Cursor<'a> = Option<&'a [[u8; 16]]>;
 
     fn write(column: &mut Vec<u8>, tag: u64, _: &mut Outgoing, out: &mut Vec<u8>) {
@@ -212,13 +212,16 @@ impl Layout for Uuids {
     }
 }
 
-impl<'a> Kind<'a, Uuid> for Uuids {
+impl<'a, const REQUIRED: bool> Kind<'a, Uuid> for Uuids<REQUIRED> {
     fn push(column: &mut Vec<u8>, id: &Uuid, _: &mut Outgoing) {
         column.extend_from_slice(id.as_bytes());
     }
 
-    fn next(cursor: &mut Self::Cursor<'a>, state: &mut Incoming<'a>, _: &'static str) -> Uuid {
+    fn next(cursor: &mut Self::Cursor<'a>, state: &mut Incoming<'a>, field: &'static str) -> Uuid {
         let Some(ids) = cursor else {
+            if REQUIRED {
+                state.malformed(field, Fault::Missing);
+            }
             return Uuid::nil();
         };
         let Some((id, rest)) = ids.split_first() else {

@@ -13,6 +13,7 @@ use crate::state::{Incoming, Outgoing};
 use crate::varint::put;
 
 /// Rows that are being written.
+#[derive(Clone)]
 pub(crate) struct RowsColumn<R: Rows> {
     rows: u64,
     columns: R::Columns,
@@ -313,6 +314,7 @@ pub(crate) trait KeyRows: Rows {
 /// A structure that many rows have in common: the number of each, and a table with the distinct ones. 0 is the default.
 pub(crate) struct Shared<R>(std::marker::PhantomData<R>);
 
+#[derive(Clone)]
 pub(crate) struct SharedColumn<R: Rows> {
     numbers: Numbers,
     keys: Dictionary,

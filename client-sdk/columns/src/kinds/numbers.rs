@@ -24,6 +24,11 @@ pub(crate) trait Number: Sized + Copy {
     fn is_present(self) -> bool {
         true
     }
+
+    /// Reads the value of an option. `Err` if it is malformed.
+    fn option(number: u64) -> Result<Option<Self>, Fault> {
+        Self::from_number(number).map(Some).ok_or(Fault::OutOfRange)
+    }
 }
 
 macro_rules! unsigned {
@@ -140,6 +145,11 @@ impl Number for f64 {
     fn is_present(self) -> bool {
         self.is_finite()
     }
+
+    /// JSON has no other numbers, and its `null` is a missing one.
+    fn option(number: u64) -> Result<Option<Self>, Fault> {
+        Ok(Self::from_number(number))
+    }
 }
 
 impl Number for Day {
@@ -184,7 +194,7 @@ macro_rules! one_column {
     )+};
 }
 
-one_column!(Plain, Line, Rate, Times);
+one_column!(Plain, Line, Rate);
 
 fn next<T: Number>(
     cursor: &mut NumberCursor<'_>,
@@ -253,20 +263,44 @@ impl Kind<'_, f64> for Rate {
         column.push((rate.to_bits() ^ WHOLE).swap_bytes());
     }
 
+    /// The range of rates is not checked here: a rate that is not finite has the same code as others that are out of range.
     #[inline]
-    fn next(cursor: &mut NumberCursor<'_>, state: &mut Incoming<'_>, field: &'static str) -> f64 {
-        let rate = f64::from_bits(cursor.next(state).swap_bytes() ^ WHOLE);
-        if !rate.is_finite() {
-            state.malformed(field, Fault::OutOfRange);
-        }
-        rate
+    fn next(cursor: &mut NumberCursor<'_>, state: &mut Incoming<'_>, _: &'static str) -> f64 {
+        f64::from_bits(cursor.next(state).swap_bytes() ^ WHOLE)
     }
 }
 
-/// A time, as its distance from the one before in the order of reading, whichever field of the signal that is.
-pub(crate) struct Times;
+/// A time, as its distance from the one before in the order of reading, whichever field of the signal that is. The time of an event is
+/// required. Times inside events need no column if all of them are 0 microseconds after the one before.
+pub(crate) struct Times<const REQUIRED: bool = false>;
 
-impl Kind<'_, Timestamp> for Times {
+impl<const REQUIRED: bool> Layout for Times<REQUIRED> {
+    type Column = Numbers;
+    /// `None` if the column is left out.
+    type Cursor<'a> = Option<NumberCursor<'a>>;
+
+    fn write(column: &mut Numbers, tag: u64, _: &mut Outgoing, out: &mut Vec<u8>) {
+        if REQUIRED {
+            column.write_with_zeros(tag, out);
+        } else {
+            column.write(tag, out);
+        }
+    }
+
+    fn open<'a>(
+        table: &Table<'a>,
+        tag: u64,
+        _: &mut Incoming<'a>,
+    ) -> Result<Self::Cursor<'a>, Unreadable> {
+        table.numbers_if_any(tag)
+    }
+
+    fn is_done(cursor: &Self::Cursor<'_>, _: &Incoming<'_>) -> bool {
+        cursor.as_ref().is_none_or(NumberCursor::is_done)
+    }
+}
+
+impl<'a, const REQUIRED: bool> Kind<'a, Timestamp> for Times<REQUIRED> {
     #[inline]
     fn push(column: &mut Numbers, time: &Timestamp, state: &mut Outgoing) {
         let micros = time.as_micros();
@@ -276,12 +310,16 @@ impl Kind<'_, Timestamp> for Times {
 
     #[inline]
     fn next(
-        cursor: &mut NumberCursor<'_>,
-        state: &mut Incoming<'_>,
+        cursor: &mut Self::Cursor<'a>,
+        state: &mut Incoming<'a>,
         field: &'static str,
     ) -> Timestamp {
-        let step = from_zigzag(cursor.next(state));
-        state.time = state.time.wrapping_add(step);
+        if let Some(cursor) = cursor {
+            let step = from_zigzag(cursor.next(state));
+            state.time = state.time.wrapping_add(step);
+        } else if REQUIRED {
+            state.malformed(field, Fault::Missing);
+        }
         let time = Timestamp::from_micros(state.time);
         if !is_known(time) {
             state.malformed(field, Fault::OutOfRange);
@@ -290,15 +328,31 @@ impl Kind<'_, Timestamp> for Times {
     }
 }
 
-/// The time since the app started, in milliseconds. It runs with the time of the event, so only the change of the difference is written.
+/// A natural day, as its number.
+impl<'a> Kind<'a, Day> for Times<true> {
+    fn push(column: &mut Numbers, day: &Day, _: &mut Outgoing) {
+        column.push(day.number());
+    }
+
+    fn next(cursor: &mut Self::Cursor<'a>, state: &mut Incoming<'a>, field: &'static str) -> Day {
+        if let Some(cursor) = cursor {
+            return next(cursor, state, field);
+        }
+        state.malformed(field, Fault::Missing);
+        Day::ANY
+    }
+}
+
+/// The time since the app started, in milliseconds. It runs with the time of the event, so only the change of the difference is written. If
+/// the column is left out, the uptime of all rows is unknown: 0.
 pub(crate) struct Uptime;
 
 impl Layout for Uptime {
     type Column = (Numbers, i64);
-    type Cursor<'a> = (NumberCursor<'a>, i64);
+    type Cursor<'a> = Option<(NumberCursor<'a>, i64)>;
 
     fn write(column: &mut Self::Column, tag: u64, _: &mut Outgoing, out: &mut Vec<u8>) {
-        column.0.write(tag, out);
+        column.0.write_with_zeros(tag, out);
         column.1 = 0;
     }
 
@@ -307,11 +361,11 @@ impl Layout for Uptime {
         tag: u64,
         _: &mut Incoming<'a>,
     ) -> Result<Self::Cursor<'a>, Unreadable> {
-        Ok((table.numbers(tag)?, 0))
+        Ok(table.numbers_if_any(tag)?.map(|numbers| (numbers, 0)))
     }
 
     fn is_done(cursor: &Self::Cursor<'_>, _: &Incoming<'_>) -> bool {
-        cursor.0.is_done()
+        cursor.as_ref().is_none_or(|(numbers, _)| numbers.is_done())
     }
 }
 
@@ -327,11 +381,10 @@ impl<'a> Kind<'a, u64> for Uptime {
     }
 
     #[inline]
-    fn next(
-        (cursor, last): &mut Self::Cursor<'a>,
-        state: &mut Incoming<'a>,
-        _: &'static str,
-    ) -> u64 {
+    fn next(cursor: &mut Self::Cursor<'a>, state: &mut Incoming<'a>, _: &'static str) -> u64 {
+        let Some((cursor, last)) = cursor else {
+            return 0;
+        };
         *last = last.wrapping_add(from_zigzag(cursor.next(state)));
         state
             .time
@@ -382,7 +435,13 @@ impl<'a, T: Number> Kind<'a, Option<T>> for Maybe {
         state: &mut Incoming<'a>,
         field: &'static str,
     ) -> Option<T> {
-        next::<bool>(present, state, field).then(|| next(values, state, field))
+        if !next::<bool>(present, state, field) {
+            return None;
+        }
+        T::option(values.next(state)).unwrap_or_else(|fault| {
+            state.malformed(field, fault);
+            None
+        })
     }
 }
 

@@ -1,7 +1,9 @@
 //! One malformed event costs one event, and the bounds of a batch hold.
 
 use unjank_columns::{Bounds, Fault, Malformed, Unreadable, read, write};
-use unjank_protocol::{Batch, Metric, Network, Signal, Span, SpanId, Text, Timestamp, TraceId};
+use unjank_protocol::{
+    Batch, Day, Metric, Module, Network, Signal, Span, SpanId, Text, Timestamp, TraceId, Traffic,
+};
 
 fn spans(count: u64) -> Batch<'static> {
     let mut batch = Batch::default();
@@ -116,13 +118,25 @@ fn a_text_that_is_not_utf_8_costs_the_events_that_use_it() {
 
 #[test]
 fn a_malformed_envelope_costs_the_batch() {
-    let body = replaced(
-        &write(&spans(1)),
-        b"com.example.shop",
-        b"com.example.sh\xffp",
+    let mut batch = spans(1);
+    batch.modules = vec![Module {
+        name: "libshop.so".into(),
+        build_id: "".into(),
+        load_address: None,
+    }];
+    let good = write(&batch);
+    let refused = |from: &[u8], to: &[u8]| {
+        let body = replaced(&good, from, to);
+        read(&body, &Bounds::default()).unwrap_err()
+    };
+    assert_eq!(
+        refused(b"com.example.shop", b"com.example.sh\xffp"),
+        Unreadable::Resource("app_id", Fault::NotUtf8)
     );
-    let error = read(&body, &Bounds::default()).unwrap_err();
-    assert_eq!(error, Unreadable::Envelope("app_id", Fault::NotUtf8));
+    assert_eq!(
+        refused(b"libshop.so", b"libsh\xffp.so"),
+        Unreadable::Envelope("modules", Fault::NotUtf8)
+    );
 }
 
 #[test]
@@ -180,4 +194,139 @@ fn a_section_that_occurs_twice_is_refused() {
     body.extend([8, 1, 0, 8, 1, 0]);
     let error = read(&body, &Bounds::default()).unwrap_err();
     assert_eq!(error, Unreadable::Twice(8));
+}
+
+fn table_without(table: &[u8], field: u8) -> Vec<u8> {
+    let (rows, mut columns) = table.split_at(1);
+    let mut kept = rows.to_vec();
+    while let [tag, length, after @ ..] = columns {
+        let (bytes, next) = after.split_at(usize::from(*length));
+        if tag >> 2 != field {
+            kept.extend([*tag, *length]);
+            kept.extend(bytes);
+        }
+        columns = next;
+    }
+    kept
+}
+
+/// Returns a batch without the column of a field. All tags and lengths of the batch have one byte.
+fn without(body: &[u8], section: u8, field: u8) -> Vec<u8> {
+    let (magic, mut rest) = body.split_at(4);
+    let mut out = magic.to_vec();
+    while let [number, length, after @ ..] = rest {
+        let (table, next) = after.split_at(usize::from(*length));
+        let kept = match *number == section {
+            true => table_without(table, field),
+            false => table.to_vec(),
+        };
+        out.extend([*number, u8::try_from(kept.len()).unwrap()]);
+        out.extend(kept);
+        rest = next;
+    }
+    out
+}
+
+#[test]
+fn an_uptime_that_is_left_out_is_zero() {
+    let mut batch = spans(2);
+    let body = without(&write(&batch), 8, 6);
+    assert_ne!(body, write(&batch));
+    assert_eq!(read(&body, &Bounds::default()).unwrap().batch, batch);
+    // An app that runs since 1970 has zeros in the column.
+    for span in &mut batch.spans {
+        span.uptime_ms = u64::try_from(span.start.as_micros() / 1_000).unwrap();
+    }
+    let body = write(&batch);
+    assert_eq!(read(&body, &Bounds::default()).unwrap().batch, batch);
+}
+
+#[test]
+fn a_time_that_is_left_out_is_not_1970() {
+    let mut batch = spans(2);
+    let body = without(&write(&batch), 8, 5);
+    let malformed = read(&body, &Bounds::default()).unwrap().malformed;
+    let lost: Vec<_> = malformed
+        .iter()
+        .map(|one| (one.index, one.field, one.fault))
+        .collect();
+    assert_eq!(
+        lost,
+        [(0, "start", Fault::Missing), (1, "start", Fault::Missing)]
+    );
+    for span in &mut batch.spans {
+        span.start = Timestamp::from_micros(0);
+    }
+    let body = write(&batch);
+    assert_eq!(read(&body, &Bounds::default()).unwrap().batch, batch);
+}
+
+#[test]
+fn a_day_that_is_left_out_is_not_1970() {
+    let traffic = |day| Traffic {
+        day: Day::from_days(day),
+        source: "api".into(),
+        network: Network::Wifi,
+        tx_bytes: 1,
+        rx_bytes: 0,
+        requests: 0,
+        failed_requests: 0,
+    };
+    for day in [0, 20_777] {
+        let batch = Batch {
+            traffic: vec![traffic(day)],
+            ..spans(0)
+        };
+        let body = write(&batch);
+        assert_eq!(read(&body, &Bounds::default()).unwrap().batch, batch);
+        let body = without(&body, 11, 0);
+        let malformed = read(&body, &Bounds::default()).unwrap().malformed;
+        assert_eq!(malformed[0].fault, Fault::Missing);
+    }
+}
+
+#[test]
+fn an_install_id_that_is_left_out_is_not_nil() {
+    let body = write(&spans(1));
+    assert!(
+        read(&body, &Bounds::default()).is_ok(),
+        "the nil id is an id"
+    );
+    // The column gets the number of a field that no version has.
+    let body = replaced(&body, &[12 << 2, 16], &[31 << 2, 16]);
+    assert_eq!(
+        read(&body, &Bounds::default()).unwrap_err(),
+        Unreadable::Resource("install_id", Fault::Missing)
+    );
+}
+
+/// As in JSON, whose reader takes a rate and has no other numbers for an option.
+#[test]
+fn rates_and_options_that_are_not_numbers_are_read_as_in_json() {
+    let mut batch = spans(1);
+    batch.spans[0].sample_rate = 0.5;
+    let body = replaced(
+        &write(&batch),
+        &[16 << 2 | 1, 2, 0x80, 0x20],
+        &[16 << 2 | 1, 2, 0xc0, 0x10],
+    );
+    let read_back = read(&body, &Bounds::default()).unwrap().batch;
+    assert!(read_back.spans[0].sample_rate.is_nan());
+
+    let json = r#"{"name":"fps","time":"2026-11-20T12:00:00Z","value":1,"min":0.5}"#;
+    let mut metric: Metric<'_> = serde_json::from_str(json).unwrap();
+    let batch = Batch {
+        metrics: vec![metric.clone()],
+        ..spans(0)
+    };
+    let body = replaced(
+        &write(&batch),
+        &[4 << 2 | 3, 3, 0xbf, 0xc0, 0x03],
+        &[4 << 2 | 3, 3, 0xff, 0xf0, 0x03],
+    );
+    metric.min = None;
+    assert_eq!(
+        read(&body, &Bounds::default()).unwrap().batch.metrics,
+        [metric]
+    );
 }

@@ -28,6 +28,21 @@ proptest! {
     }
 
     #[test]
+    fn a_clone_of_a_writer_has_the_batch_so_far(seeds: (u64, u64)) {
+        let [head, more] = [seeds.0, seeds.1].map(|seed| Maker::new(seed).batch());
+        let mut writer = Writer::default();
+        head.spans.iter().for_each(|span| writer.add(span));
+        let mut so_far = writer.clone();
+        more.spans.iter().for_each(|span| writer.add(span));
+        let mut expected = Writer::default();
+        head.spans.iter().for_each(|span| expected.add(span));
+        prop_assert_eq!(so_far.finish(&head), expected.finish(&head));
+        let spans = [&head.spans[..], &more.spans[..]].concat();
+        spans.iter().for_each(|span| expected.add(span));
+        prop_assert_eq!(writer.finish(&more), expected.finish(&more));
+    }
+
+    #[test]
     fn events_can_be_added_one_by_one(seed: u64) {
         let whole = Maker::new(seed).batch();
         let mut writer = Writer::default();

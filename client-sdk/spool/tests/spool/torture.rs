@@ -113,6 +113,8 @@ fn a_log_with_any_byte_changed_loses_at_most_the_record_it_belongs_to() {
                     recovery.torn_bytes > 0 || !recovery.damaged.is_empty(),
                     "{what}"
                 );
+                let mut damaged = recovery.damaged.iter();
+                assert!(damaged.all(|one| path.ends_with(&one.segment)), "{what}");
                 drop(log);
                 check(&folder, expected.clone(), &what);
             }

@@ -9,10 +9,10 @@ use std::os::unix::fs::FileExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::copied_stack::Copied;
 use super::registers::Registers;
 use super::slot::MAX_STACK_BYTES;
 use super::thread::{Bounds, cpu_time};
-use super::unwinding::Copied;
 
 /// How often a copy is repeated because the thread ran meanwhile.
 const TRIES: u32 = 8;

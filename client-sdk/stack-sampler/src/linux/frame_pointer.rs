@@ -7,8 +7,8 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use super::copied_stack::Copied;
 use super::modules::Modules;
-use super::unwinding::Copied;
 
 /// How many places are tried.
 const MAX_PLACES: usize = 16;

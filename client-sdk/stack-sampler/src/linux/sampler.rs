@@ -13,11 +13,12 @@ use unjank_protocol::Frame;
 
 #[cfg(target_arch = "x86_64")]
 use super::blocked;
+use super::copied_stack::Copied;
 use super::modules::Modules;
 use super::signal::{Signal, now};
 use super::slot::{Progress, Watching};
 use super::thread::{Bounds, end_of_this_thread, this_stack, this_thread};
-use super::unwinding::{Copied, Unwound, unwind};
+use super::unwinding::{Unwound, unwind};
 use crate::fork::{clear_in_children, forks};
 use crate::{CaptureError, Options, SamplerError, Stack, StackSource};
 

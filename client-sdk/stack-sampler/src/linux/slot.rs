@@ -10,9 +10,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::copied_stack::Copied;
 use super::registers::Registers;
 use super::thread::Bounds;
-use super::unwinding::Copied;
 
 /// Maximum number of bytes of stack that are copied.
 pub(super) const MAX_STACK_BYTES: usize = 256 << 10;

@@ -5,7 +5,9 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use unjank::protocol::Batch;
 use unjank::{Config, Mode, Request, Response, Transport, TransportError};
+use unjank_columns::{Bounds, MEDIA_TYPE};
 
 /// Counts allocations of the measuring thread.
 struct Counting;
@@ -58,18 +60,23 @@ impl Transport for Server {
         let body = if request.method == "GET" {
             self.document.to_owned()
         } else {
-            let json = zstd::stream::decode_all(request.body);
-            let batch: serde_json::Value =
-                serde_json::from_slice(&json.unwrap_or_default()).unwrap_or_default();
-            let spans = batch["spans"].as_array().map_or(0, Vec::len);
-            SENT.fetch_add(spans as u64, Ordering::Relaxed);
-            format!(r#"{{"batch_id":{},"accepted":1}}"#, batch["batch_id"])
+            let content = zstd::stream::decode_all(request.body).unwrap_or_default();
+            let is_columnar = request.headers.contains(&("content-type", MEDIA_TYPE));
+            let batch: Batch<'_> = if is_columnar {
+                let read = unjank_columns::read(&content, &Bounds::default());
+                read.map(|read| read.batch).unwrap_or_default()
+            } else {
+                serde_json::from_slice(&content).unwrap_or_default()
+            };
+            SENT.fetch_add(batch.spans.len() as u64, Ordering::Relaxed);
+            format!(r#"{{"batch_id":"{}","accepted":1}}"#, batch.batch_id)
         };
         let served = cpu_nanos(rustix::time::ClockId::ThreadCPUTime) - begun;
         SERVED.fetch_add(served, Ordering::Relaxed);
         Ok(Response {
             status: if request.method == "GET" { 200 } else { 202 },
             etag: Some("\"1\"".to_owned()),
+            accept_post: Some(MEDIA_TYPE.to_owned()),
             body: body.into_bytes(),
             ..Response::default()
         })

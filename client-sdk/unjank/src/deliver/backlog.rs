@@ -314,7 +314,7 @@ impl Backlog {
     }
 
     fn push_halves(&mut self, sealed: &Sealed, losses: &Losses) {
-        let Some(halves) = sealed.split() else {
+        let Some(halves) = sealed.split(losses) else {
             return sealed.give_up(Reason::TooLarge, losses);
         };
         for half in halves {

@@ -3,9 +3,11 @@
 use std::{fmt, io};
 
 use serde::Serialize;
+use unjank_columns::{Bounds, Malformed, Unreadable};
 use unjank_protocol::{Batch, Events, Signal, Timestamp, for_each_signal};
 use uuid::Uuid;
 
+use super::form::Form;
 use super::losses::{Losses, Reason, ReportedLosses};
 use crate::clock::Setting;
 
@@ -20,17 +22,37 @@ pub(crate) struct Sealed {
     pub(crate) split_from: Vec<Uuid>,
     /// The clock its events were timed by.
     pub(crate) setting: Setting,
-    /// Its JSON without `sent_at` and without the closing brace, as a zstd frame.
+    pub(crate) form: Form,
+    /// The batch in this form, as a zstd frame.
     pub(crate) body: Vec<u8>,
 }
+
+/// The body of one attempt to send a batch.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    pub(crate) form: Form,
+    pub(crate) body: Vec<u8>,
+    /// The signals of malformed events, which the body does not have because columns were converted to JSON. The server would reject them.
+    pub(crate) left_out: Vec<Signal>,
+}
+
+/// More than any batch of this SDK has. The server has the limits.
+pub(crate) const BOUNDS: Bounds = Bounds {
+    events: 1 << 16,
+    list_bytes: 1 << 28,
+    text_bytes: 1 << 28,
+    list_rows: 1 << 24,
+};
 
 /// Why a batch is not written down.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SealError {
     #[error("a batch cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("a batch cannot be compressed: {0}")]
+    #[error("a batch cannot be compressed or inflated: {0}")]
     Zstd(#[from] io::Error),
+    #[error("a batch cannot be read: {0}")]
+    Columns(#[from] Unreadable),
 }
 
 /// On batches of recorded sessions, level 3 takes a third longer and its result is no smaller.
@@ -57,17 +79,15 @@ fn reported_losses(batch: &Batch<'_>) -> ReportedLosses {
         .collect()
 }
 
-fn seal(batch: &Batch<'_>) -> Result<Sealed, SealError> {
-    let mut json = serde_json::to_vec(batch)?;
-    // The closing brace. It follows the time of sending, which is added later.
-    json.pop();
-    sealed(batch, &json, counts(batch), &mut Packer::default())
+pub(crate) fn seal(batch: &Batch<'_>) -> Result<Sealed, SealError> {
+    let columns = (Form::Columns, unjank_columns::write(batch));
+    sealed(batch, columns, counts(batch), &mut Packer::default())
 }
 
-/// Seals a batch whose JSON, without the closing brace, has these events.
+/// Seals a batch that has these events. The content is in the given form.
 pub(crate) fn sealed(
     head: &Batch<'_>,
-    json: &[u8],
+    (form, content): (Form, Vec<u8>),
     events: Vec<(Signal, u32)>,
     packer: &mut Packer,
 ) -> Result<Sealed, SealError> {
@@ -77,7 +97,8 @@ pub(crate) fn sealed(
         reported_losses: reported_losses(head),
         split_from: head.split_from.clone(),
         setting: Setting::default(),
-        body: packer.pack(json)?,
+        form,
+        body: packer.pack(&content)?,
     })
 }
 
@@ -92,12 +113,12 @@ impl fmt::Debug for Packer {
 }
 
 impl Packer {
-    fn pack(&mut self, json: &[u8]) -> io::Result<Vec<u8>> {
+    fn pack(&mut self, content: &[u8]) -> io::Result<Vec<u8>> {
         let compressor = match &mut self.0 {
             Some(compressor) => compressor,
             none => none.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL)?),
         };
-        compressor.compress(json)
+        compressor.compress(content)
     }
 
     /// Gives the memory back.
@@ -124,23 +145,57 @@ impl Sealed {
         losses.add_reported(&self.reported_losses);
     }
 
-    /// The body of a request: the batch, and when this attempt is made. Two zstd frames, which read as one text.
-    pub(crate) fn request(&self) -> Result<Vec<u8>, SealError> {
+    /// The body of a request: the batch, and when this attempt is made. Two zstd frames, which read as one content. JSON unless the server
+    /// reads columns.
+    pub(crate) fn request(&self, reads_columns: bool) -> Result<Upload, SealError> {
         let sent_at = self.setting.now();
-        let mut end = serde_json::to_vec(&Sent { sent_at })?;
-        if let Some(brace) = end.first_mut() {
-            *brace = b',';
-        }
-        let mut body = self.body.clone();
-        body.extend(zstd::bulk::compress(&end, ZSTD_LEVEL)?);
-        Ok(body)
+        let mut upload = Upload {
+            form: Form::Json,
+            body: Vec::new(),
+            left_out: Vec::new(),
+        };
+        let end = match self.form {
+            Form::Columns if reads_columns => {
+                (upload.form, upload.body) = (Form::Columns, self.body.clone());
+                unjank_columns::sent(sent_at)
+            }
+            Form::Columns => {
+                (upload.body, upload.left_out) = self.as_json()?;
+                json_end(sent_at)?
+            }
+            Form::Json => {
+                upload.body.clone_from(&self.body);
+                json_end(sent_at)?
+            }
+        };
+        upload.body.extend(zstd::bulk::compress(&end, ZSTD_LEVEL)?);
+        Ok(upload)
     }
 
-    /// The same events in two batches; nothing when it holds only one.
-    pub(crate) fn split(&self) -> Option<[Self; 2]> {
-        let mut json = zstd::stream::decode_all(self.body.as_slice()).ok()?;
-        json.push(b'}');
-        let mut first: Batch<'_> = serde_json::from_slice(&json).ok()?;
+    /// The body of a batch in columns as a zstd frame of JSON, and the signals of the malformed events, which are left out.
+    fn as_json(&self) -> Result<(Vec<u8>, Vec<Signal>), SealError> {
+        let columns = zstd::stream::decode_all(self.body.as_slice())?;
+        let read = unjank_columns::read(&columns, &BOUNDS)?;
+        let mut json = serde_json::to_vec(&read.batch)?;
+        // The closing brace. It follows the time of sending.
+        json.pop();
+        let left_out = read.malformed.iter().map(|one| one.signal).collect();
+        Ok((zstd::bulk::compress(&json, ZSTD_LEVEL)?, left_out))
+    }
+
+    /// The same events in two batches; nothing when it holds only one. Counts malformed events as lost.
+    pub(crate) fn split(&self, losses: &Losses) -> Option<[Self; 2]> {
+        let mut content = zstd::stream::decode_all(self.body.as_slice()).ok()?;
+        let (mut first, malformed): (Batch<'_>, Vec<Malformed>) = match self.form {
+            Form::Json => {
+                content.push(b'}');
+                (serde_json::from_slice(&content).ok()?, Vec::new())
+            }
+            Form::Columns => {
+                let read = unjank_columns::read(&content, &BOUNDS).ok()?;
+                (read.batch, read.malformed)
+            }
+        };
         if first.events() < 2 {
             return None;
         }
@@ -162,8 +217,21 @@ impl Sealed {
             let sealed = seal(batch).ok()?;
             Some(sealed.timed_by(self.setting))
         };
-        Some([sealed(&first)?, sealed(&second)?])
+        let halves = [sealed(&first)?, sealed(&second)?];
+        for one in malformed {
+            losses.add(one.signal, Reason::Refused, 1);
+        }
+        Some(halves)
     }
+}
+
+/// The end of a batch as JSON: when this attempt to send it is made.
+fn json_end(sent_at: Timestamp) -> Result<Vec<u8>, SealError> {
+    let mut end = serde_json::to_vec(&Sent { sent_at })?;
+    if let Some(brace) = end.first_mut() {
+        *brace = b',';
+    }
+    Ok(end)
 }
 
 /// The ids of the halves of a batch: the same whenever it is split, by any version of the SDK, and those of no other.
@@ -220,7 +288,7 @@ pub(crate) mod tests {
         pending
     }
 
-    fn metric_of(value: f64) -> Metric<'static> {
+    pub(crate) fn metric_of(value: f64) -> Metric<'static> {
         Metric {
             name: "".into(),
             time: Timestamp::default(),
@@ -236,9 +304,30 @@ pub(crate) mod tests {
         }
     }
 
+    /// Seals a batch as earlier versions did.
+    fn sealed_as_json(batch: &Batch<'_>) -> Sealed {
+        let mut json = serde_json::to_vec(batch).unwrap();
+        json.pop();
+        let packer = &mut Packer::default();
+        sealed(batch, (Form::Json, json), counts(batch), packer).unwrap()
+    }
+
+    /// The form and the content of a request.
+    fn content(sealed: &Sealed, reads_columns: bool) -> (Form, Vec<u8>) {
+        let upload = sealed.request(reads_columns).unwrap();
+        let content = zstd::stream::decode_all(upload.body.as_slice()).unwrap();
+        (upload.form, content)
+    }
+
     fn text(sealed: &Sealed) -> String {
-        let body = sealed.request().unwrap();
-        String::from_utf8(zstd::stream::decode_all(body.as_slice()).unwrap()).unwrap()
+        String::from_utf8(content(sealed, false).1).unwrap()
+    }
+
+    pub(crate) fn split(sealed: &Sealed) -> [Sealed; 2] {
+        let losses = Losses::default();
+        let halves = sealed.split(&losses).unwrap();
+        assert!(losses.take().is_empty());
+        halves
     }
 
     #[test]
@@ -270,7 +359,7 @@ pub(crate) mod tests {
         }));
         pending.set_health(SdkHealth::default());
         let sealed = pending.seal(1).unwrap();
-        let [first, second] = sealed.split().unwrap();
+        let [first, second] = split(&sealed);
         let (first_json, second_json) = (text(&first), text(&second));
         let first: Batch<'_> = serde_json::from_str(&first_json).unwrap();
         let second: Batch<'_> = serde_json::from_str(&second_json).unwrap();
@@ -290,8 +379,8 @@ pub(crate) mod tests {
     fn halves_name_what_they_were_cut_from_and_have_the_same_ids_each_time() {
         let mut sealed = pending(8).seal(1).unwrap();
         sealed.batch_id = Uuid::from_u128(0x0192_f0c0_7b3e_7cc1_9a55_0123_4567_89ab);
-        let again = sealed.split().unwrap();
-        let [first, second] = sealed.split().unwrap();
+        let again = split(&sealed);
+        let [first, second] = split(&sealed);
         assert_eq!(
             again.map(|half| half.batch_id),
             [first.batch_id, second.batch_id]
@@ -306,7 +395,7 @@ pub(crate) mod tests {
             known
         );
         assert_eq!(first.split_from, [sealed.batch_id]);
-        let [_, quarter] = second.split().unwrap();
+        let [_, quarter] = split(&second);
         assert_eq!(quarter.split_from, [sealed.batch_id, second.batch_id]);
         let json = text(&quarter);
         let batch: Batch<'_> = serde_json::from_str(&json).unwrap();
@@ -319,7 +408,7 @@ pub(crate) mod tests {
         let mut pending = pending(2);
         pending.head.split_from = (1..=16).map(Uuid::from_u128).collect();
         let sealed = pending.seal(1).unwrap();
-        let [first, _] = sealed.split().unwrap();
+        let [first, _] = split(&sealed);
         assert_eq!(first.split_from.len(), Batch::MAX_SPLIT_FROM);
         assert_eq!(first.split_from[..15], sealed.split_from[1..]);
         assert_eq!(first.split_from[15], sealed.batch_id);
@@ -327,6 +416,67 @@ pub(crate) mod tests {
 
     #[test]
     fn one_event_cannot_be_halved() {
-        assert!(pending(1).seal(1).unwrap().split().is_none());
+        let one = pending(1).seal(1).unwrap();
+        assert!(one.split(&Losses::default()).is_none());
+    }
+
+    #[test]
+    fn both_forms_of_a_batch_are_read_as_the_same() {
+        let sealed = pending(3).seal(42).unwrap();
+        let (form, json) = content(&sealed, false);
+        assert_eq!(form, Form::Json);
+        let (form, columns) = content(&sealed, true);
+        assert_eq!(form, Form::Columns);
+        let mut of_json: Batch<'_> = serde_json::from_slice(&json).unwrap();
+        let mut of_columns = unjank_columns::read(&columns, &Bounds::default()).unwrap();
+        let times = [of_json.sent_at.take(), of_columns.batch.sent_at.take()];
+        assert!(times.iter().all(Option::is_some), "{times:?}");
+        assert_eq!(of_json, of_columns.batch);
+        assert_eq!(of_json.metrics.len(), 3);
+    }
+
+    #[test]
+    fn a_batch_of_an_earlier_version_is_sent_as_json_and_its_halves_in_columns() {
+        let sealed = pending(4).seal(42).unwrap();
+        let text = text(&sealed);
+        let mut batch: Batch<'_> = serde_json::from_str(&text).unwrap();
+        batch.sent_at = None;
+        let before = sealed_as_json(&batch);
+        let (form, json) = content(&before, true);
+        assert_eq!(form, Form::Json);
+        let sent: Batch<'_> = serde_json::from_slice(&json).unwrap();
+        assert!(sent.sent_at.is_some());
+        assert_eq!(sent.metrics, batch.metrics);
+        let halves = split(&before);
+        let of_columns = split(&sealed);
+        for (half, expected) in halves.iter().zip(&of_columns) {
+            assert_eq!(half.batch_id, expected.batch_id);
+            assert_eq!(half.form, Form::Columns);
+            assert_eq!(half.body, expected.body);
+        }
+    }
+
+    #[test]
+    fn malformed_events_are_counted_when_a_batch_is_read() {
+        let mut pending = pending(3);
+        pending.add(Event::Metric(Metric {
+            name: "none".into(),
+            ..metric_of(f64::NAN)
+        }));
+        let sealed = pending.seal(1).unwrap();
+        assert_eq!(sealed.events, [(Signal::Metrics, 4)]);
+        let upload = sealed.request(false).unwrap();
+        assert_eq!(upload.left_out, [Signal::Metrics]);
+        assert!(sealed.request(true).unwrap().left_out.is_empty());
+        let losses = Losses::default();
+        let halves = sealed.split(&losses).unwrap();
+        let kept: u32 = halves
+            .iter()
+            .flat_map(|half| &half.events)
+            .map(|(_, count)| count)
+            .sum();
+        assert_eq!(kept, 3);
+        let lost = losses.take();
+        assert_eq!((lost[0].reason.as_str(), lost[0].count), ("refused", 1));
     }
 }

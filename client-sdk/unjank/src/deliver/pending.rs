@@ -1,29 +1,27 @@
-//! Events of one session, collected until they fill a batch. Each is serialized once, for both the batch and the spill.
+//! Events of one session, collected until they fill a batch. Each is added to the columns of the batch when it is made.
 
 use std::collections::BTreeMap;
 
+use unjank_columns::Writer;
 use unjank_protocol::{Batch, Resource, SdkHealth, Signal, Span, Traffic};
 use uuid::Uuid;
 
 use super::batch::{Packer, SealError, Sealed, counts, sealed};
+use super::form::Form;
 use super::modules;
 use crate::event::Event;
 
 /// Events of one session that are in no batch yet.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    /// The batch without what is in `lists`. It has the stalls, because their modules are collected when it is sealed.
+    /// The batch without what is in `writer`. It has the stalls, because their modules are collected when it is sealed.
     pub(crate) head: Batch<'static>,
-    lists: BTreeMap<Signal, List>,
+    /// Keeps its memory from one batch to the next.
+    writer: Option<Box<Writer>>,
+    /// The events in `writer`.
+    added: BTreeMap<Signal, u32>,
     len: usize,
     packer: Packer,
-}
-
-/// The events of one signal as JSON, with commas between them.
-#[derive(Debug, Default)]
-struct List {
-    json: Vec<u8>,
-    events: u32,
 }
 
 impl Pending {
@@ -35,7 +33,8 @@ impl Pending {
                 session_id,
                 ..Batch::default()
             },
-            lists: BTreeMap::new(),
+            writer: None,
+            added: BTreeMap::new(),
             len: 0,
             packer: Packer::default(),
         }
@@ -50,14 +49,10 @@ impl Pending {
         self.len
     }
 
-    /// The batch without events, as JSON.
-    pub(crate) fn head(&self) -> Result<Vec<u8>, SealError> {
-        let head = Batch {
-            janks: Vec::new(),
-            sdk_health: None,
-            ..self.head.clone()
-        };
-        Ok(serde_json::to_vec(&head)?)
+    /// The batch so far, as columns. What was collected stays.
+    pub(crate) fn so_far(&self) -> Vec<u8> {
+        let mut writer = self.writer.clone().unwrap_or_default();
+        writer.finish(&self.head)
     }
 
     pub(crate) fn set_user(&mut self, user_id: &str) {
@@ -68,8 +63,7 @@ impl Pending {
         &self.head.resource.user_id
     }
 
-    /// Adds an event. Returns its JSON.
-    pub(crate) fn add(&mut self, event: Event) -> &[u8] {
+    pub(crate) fn add(&mut self, event: Event) {
         match event {
             Event::Span(span) => self.add_span(&span),
             Event::FrameWindow(window) => self.append(Signal::FrameWindows, &window),
@@ -80,30 +74,19 @@ impl Pending {
             Event::Recomposition(redrawn) => self.append(Signal::Recompositions, &redrawn),
             Event::Jank(jank) => {
                 self.len += 1;
-                let list = self.lists.entry(Signal::Janks).or_default();
-                list.json.clear();
-                write(&jank, &mut list.json);
                 self.head.janks.push(jank);
-                &list.json
             }
         }
     }
 
-    /// Adds a span. Returns its JSON.
-    pub(crate) fn add_span(&mut self, span: &Span<'_>) -> &[u8] {
-        self.append(Signal::Spans, span)
+    pub(crate) fn add_span(&mut self, span: &Span<'_>) {
+        self.append(Signal::Spans, span);
     }
 
-    fn append(&mut self, signal: Signal, event: &impl serde::Serialize) -> &[u8] {
+    fn append(&mut self, signal: Signal, event: &impl unjank_columns::Event) {
         self.len += 1;
-        let list = self.lists.entry(signal).or_default();
-        if list.events > 0 {
-            list.json.push(b',');
-        }
-        list.events += 1;
-        let start = list.json.len();
-        write(event, &mut list.json);
-        list.json.get(start..).unwrap_or_default()
+        *self.added.entry(signal).or_default() += 1;
+        self.writer.get_or_insert_default().add(event);
     }
 
     pub(crate) fn set_health(&mut self, health: SdkHealth<'static>) {
@@ -115,32 +98,24 @@ impl Pending {
     pub(crate) fn seal(&mut self, config_revision: u64) -> Result<Sealed, SealError> {
         let mut rest = self.rest();
         std::mem::swap(&mut rest.packer, &mut self.packer);
+        std::mem::swap(&mut rest.writer, &mut self.writer);
         let Self {
-            mut head, lists, ..
+            mut head, added, ..
         } = std::mem::replace(self, rest);
         head.config_revision = Some(config_revision);
         modules::share(&mut head);
         let mut events = counts(&head);
-        let mut json = serde_json::to_vec(&head)?;
-        // The closing brace. It follows the time of sending, which is added later.
-        json.pop();
-        // A list takes 32 bytes more at most.
-        let more = lists.values().map(|list| list.json.len() + 32);
-        json.reserve(more.sum());
-        for (signal, list) in lists.iter().filter(|(_, list)| list.events > 0) {
-            events.push((*signal, list.events));
-            json.extend_from_slice(b",\"");
-            json.extend_from_slice(signal.as_str().as_bytes());
-            json.extend_from_slice(b"\":[");
-            json.extend_from_slice(&list.json);
-            json.push(b']');
-        }
-        sealed(&head, &json, events, &mut self.packer)
+        events.extend(added);
+        let columns = self.writer.get_or_insert_default().finish(&head);
+        sealed(&head, (Form::Columns, columns), events, &mut self.packer)
     }
 
-    /// Gives back the memory that sealing takes.
+    /// Gives back the memory that collecting and sealing take.
     pub(crate) fn relax(&mut self) {
         self.packer.rest();
+        if self.len == 0 {
+            self.writer = None;
+        }
     }
 
     /// A batch of these rows alone, of this session: the same rows with the same id are stored once.
@@ -155,9 +130,4 @@ impl Pending {
         pending.head.traffic = rows;
         pending.seal(config_revision)
     }
-}
-
-/// JSON of plain data into memory does not fail.
-fn write(event: &impl serde::Serialize, json: &mut Vec<u8>) {
-    let _failed = serde_json::to_writer(json, event).is_err();
 }

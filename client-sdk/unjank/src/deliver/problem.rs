@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::exchange::Answer;
 use super::transport::{Response, TransportError};
 use crate::report::print;
 
@@ -127,20 +128,42 @@ pub(crate) fn of_response(endpoint: &str, response: &Response) -> String {
 }
 
 /// The codes of refusals of a body or of headers that a proxy or a broken connection changed: the SDK never sends such.
-const CHANGED_ON_THE_WAY: [&str; 5] = [
+const CHANGED_ON_THE_WAY: [&str; 6] = [
     "body_truncated",
     "content_encoding",
     "content_type",
     "corrupt_encoding",
+    "invalid_columns",
     "invalid_json",
 ];
 
 /// Whether a refusal says nothing about the batch: the request did not arrive as it was sent, or the answer is not the server's, because it
 /// has no code.
 pub(crate) fn is_of_the_way(response: &Response) -> bool {
-    let body: serde_json::Value = serde_json::from_slice(&response.body).unwrap_or_default();
-    let code = body.get("code").and_then(serde_json::Value::as_str);
-    code.is_none_or(|code| CHANGED_ON_THE_WAY.contains(&code))
+    code(response).is_none_or(|code| CHANGED_ON_THE_WAY.contains(&code.as_str()))
+}
+
+/// Whether a refusal of a batch in columns may be a refusal of columns: it says so, or it is not the server's, because it has no code.
+pub(crate) fn may_be_of_form(response: &Response) -> bool {
+    let is_of_request = (400..500).contains(&response.status);
+    let is_of_another_cause = matches!(response.status, 401 | 408 | 413 | 429);
+    let code = code(response);
+    let may_be =
+        code.is_none_or(|code| ["content_type", "invalid_columns"].contains(&code.as_str()));
+    is_of_request && !is_of_another_cause && may_be
+}
+
+/// Whether the server answered that it takes nothing now. Otherwise, something on the way did, or nothing.
+pub(crate) fn is_of_the_server(answer: &Answer) -> bool {
+    answer
+        .as_ref()
+        .is_ok_and(|response| code(response).is_some())
+}
+
+/// The stable name of the reason in a problem document of the server.
+fn code(response: &Response) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_slice(&response.body).ok()?;
+    body.get("code")?.as_str().map(str::to_owned)
 }
 
 /// The reason in a problem document (RFC 9457).

@@ -49,6 +49,8 @@ pub struct Response {
     pub retry_after: Option<String>,
     /// The `etag` header, as received.
     pub etag: Option<String>,
+    /// The `accept-post` header, as received. Without it, the SDK sends JSON, which takes more bytes and time.
+    pub accept_post: Option<String>,
     /// The decoded body. The SDK needs at most 1 MiB of it.
     pub body: Vec<u8>,
 }
@@ -187,13 +189,18 @@ impl Transport for Ureq {
             let value = answer.headers().get(name)?;
             value.to_str().ok().map(str::to_owned)
         };
-        let (retry_after, etag) = (header("retry-after"), header("etag"));
+        let [retry_after, etag] = ["retry-after", "etag"].map(header);
+        // A proxy may have added a line to the list.
+        let lists = answer.headers().get_all("accept-post").iter();
+        let lists: Vec<_> = lists.filter_map(|list| list.to_str().ok()).collect();
+        let accept_post = (!lists.is_empty()).then(|| lists.join(","));
         let status = answer.status().as_u16();
         let body = answer.body_mut().with_config().limit(MOST_BYTES);
         Ok(Response {
             status,
             retry_after,
             etag,
+            accept_post,
             body: body.read_to_vec().map_err(failed)?,
         })
     }

@@ -1,5 +1,6 @@
 //! Uploads: which batch is sent next, and what happens to it after the response. `verdict` says what a response means.
 
+use std::path::Path;
 use std::time::Duration;
 
 use unjank_protocol::{RateLimit, Signal};
@@ -7,9 +8,10 @@ use uuid::Uuid;
 
 use super::back_off::{BackOff, MOST_ASKED};
 use super::backlog::{Backlog, First};
-use super::batch::Sealed;
+use super::batch::{Sealed, Upload};
 use super::exchange::{Answer, Outgoing};
-use super::losses::Losses;
+use super::form::{Form, ServerForm};
+use super::losses::{Losses, Reason};
 use super::problem::{self, Problem};
 use super::verdict::{Verdict, verdict};
 use crate::clock::Moment;
@@ -29,6 +31,7 @@ pub(crate) struct Uplink {
     authorization: String,
     timeout: Duration,
     back_off: BackOff,
+    form: ServerForm,
     held_back: Vec<(Signal, Moment)>,
     /// The size of the smallest body that was too large. Larger batches are split before they are sent.
     too_large: Option<usize>,
@@ -45,6 +48,9 @@ pub(crate) struct Attempt {
     events: u32,
     /// The size of the body.
     bytes: usize,
+    form: Form,
+    /// The signals of malformed events that are not in the body.
+    left_out: Vec<Signal>,
 }
 
 /// The result of sending.
@@ -63,8 +69,11 @@ pub(crate) struct Sent {
 }
 
 impl Uplink {
-    pub(crate) fn new(config: &Config) -> Self {
+    /// `folder` has what earlier processes learned about the server.
+    pub(crate) fn new(config: &Config, folder: Option<&Path>) -> Self {
+        let file = folder.map(|folder| folder.join("reads-columns"));
         Self {
+            form: ServerForm::new(file, &config.endpoint),
             endpoint: config.endpoint.clone(),
             url: format!("{}/v1/ingest", config.endpoint),
             authorization: format!("Bearer {}", config.key.0),
@@ -114,24 +123,31 @@ impl Uplink {
                     return None;
                 }
             };
-            let Ok(body) = batch.request() else {
+            let Ok(upload) = batch.request(self.form.reads_columns()) else {
                 backlog.refused(&batch, losses);
                 continue;
             };
             let events: u32 = batch.events.iter().map(|(_, events)| *events).sum();
-            if events > 1 && self.is_too_large(body.len()) {
+            let Upload {
+                form,
+                body,
+                left_out,
+            } = upload;
+            let bytes = body.len();
+            if events > 1 && self.is_too_large(bytes) {
                 backlog.split(&batch, losses);
                 continue;
             }
-            let bytes = body.len();
             backlog.departs(batch.batch_id);
             self.sent_bytes = self.sent_bytes.saturating_add(bytes as u64);
             let attempt = Attempt {
                 batch,
                 events,
                 bytes,
+                form,
+                left_out,
             };
-            return Some((attempt, self.request(body)));
+            return Some((attempt, self.request(form, body)));
         }
     }
 
@@ -142,12 +158,22 @@ impl Uplink {
             batch,
             events,
             bytes,
+            form,
+            left_out,
         }: &Attempt,
         answer: &Answer,
         backlog: &mut Backlog,
         (losses, problem): (&Losses, &Problem),
         sent: &mut Sent,
     ) -> bool {
+        if *form == Form::Columns
+            && let Ok(response) = answer
+            && self.form.refused(response)
+        {
+            backlog.landed(false, losses);
+            problem.print("a batch in columns is refused: batches are JSON from now on");
+            return true;
+        }
         let verdict = self.verdict(batch.batch_id, answer, problem);
         backlog.landed(matches!(verdict, Verdict::Accepted { .. }), losses);
         match verdict {
@@ -156,10 +182,16 @@ impl Uplink {
                 rate_limits,
                 config_etag,
             } => {
+                if let Ok(response) = answer {
+                    self.form.accepted(*form, response);
+                }
                 problem.print(&format!("sent {events} events"));
                 backlog.done(batch.batch_id, losses);
                 lost.into_iter()
                     .for_each(|(signal, reason, events)| losses.add(signal, reason, events));
+                left_out
+                    .iter()
+                    .for_each(|signal| losses.add(*signal, Reason::Refused, 1));
                 self.hold_back(&rate_limits);
                 self.back_off.reset();
                 (self.has_accepted, self.refused_in_a_row) = (true, 0);
@@ -188,6 +220,9 @@ impl Uplink {
                 backlog.split(batch, losses);
             }
             Verdict::Later { retry_after, long } => {
+                if *form == Form::Columns && !problem::is_of_the_server(answer) {
+                    self.form.unanswered();
+                }
                 self.back_off.failed(retry_after, long);
                 sent.waits = true;
             }
@@ -207,10 +242,10 @@ impl Uplink {
         self.has_accepted && self.refused_in_a_row < MOST_IN_A_ROW
     }
 
-    fn request(&self, body: Vec<u8>) -> Outgoing {
+    fn request(&self, form: Form, body: Vec<u8>) -> Outgoing {
         let headers = [
             ("authorization", self.authorization.as_str()),
-            ("content-type", "application/json"),
+            ("content-type", form.media_type()),
             ("content-encoding", "zstd"),
         ];
         Outgoing {

@@ -114,7 +114,8 @@ impl Worker {
         };
         let own_folder = folder.filter(|_| !config.offline && !backlog.is_foreign());
         let spill_folder = own_folder.filter(|_| backlog.is_open());
-        if let Some(left) = spill_folder.and_then(spill::recover) {
+        let left = spill_folder.map(|folder| spill::recover(folder, &shared.losses));
+        for left in left.into_iter().flatten() {
             backlog.push_recovered(left, &shared.losses);
         }
         let spill = Spill::open(spill_folder, backlog.is_durable());
@@ -127,7 +128,7 @@ impl Worker {
             device,
             install_id,
             backlog,
-            uplink: Uplink::new(config),
+            uplink: Uplink::new(config, folder),
             transport,
             remote,
             budget: Budget::new(&shared.settings.load().document.budget, config.mode),
@@ -321,7 +322,7 @@ impl Worker {
             return;
         }
         let revision = self.shared.settings.load().document.revision;
-        // JSON of plain data and zstd into memory do not fail.
+        // zstd into memory does not fail.
         if let Ok(sealed) = self.pending.seal(revision)
             && !self.shared.config.offline
         {

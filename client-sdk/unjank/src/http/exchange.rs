@@ -84,7 +84,7 @@ impl Exchange {
         let is_ours = client::with(|shared| {
             let is_ours = is_of_sdk(shared, head);
             if layer.counts_traffic && !is_excluded && !is_ours {
-                shared.http_hosts.add(&host);
+                shared.measured_hosts.add(&host);
             }
             is_ours
         })?;
@@ -153,7 +153,7 @@ impl Exchange {
     #[cfg(feature = "reqwest")]
     pub(super) fn redirected(&mut self, host: &str, path: &str) {
         if self.counts_traffic {
-            client::with(|shared| shared.http_hosts.add(host));
+            client::with(|shared| shared.measured_hosts.add(host));
         }
         host.clone_into(&mut self.host);
         if let Some(span) = &mut self.span {

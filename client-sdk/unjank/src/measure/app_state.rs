@@ -2,14 +2,13 @@
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 
 use unjank_monitors::Uptime;
 
 use super::client::{self, Shared};
 use super::metric::record_with;
 use super::next_frame::milliseconds;
-use crate::clock::{Moment, Times as _, steady_micros};
+use crate::clock::Times as _;
 
 /// Sets whether the app is visible, which stalls report. The initial value is `true`. Also takes effect while collection is
 /// switched off; does nothing before [`crate::init`]. Call it first thing in the system's callback, on the thread of the main loop.
@@ -64,42 +63,6 @@ fn changed(shared: &Shared, foreground: bool, lasted_us: u64) {
         };
         record_with(shared, name.into(), milliseconds(lasted_us), &[]);
     }
-}
-
-/// The state of the app, and since when.
-#[derive(Debug)]
-pub(crate) struct AppState(Mutex<(bool, u64)>);
-
-impl Default for AppState {
-    fn default() -> Self {
-        Self(Mutex::new((true, awake_or_asleep_us())))
-    }
-}
-
-impl AppState {
-    /// Restarts the measurement of the current state, because there was no consent until now.
-    pub(crate) fn begin_again(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.1 = awake_or_asleep_us();
-    }
-
-    /// Returns how long the state lasted that ends, in microseconds. `None`: nothing changes.
-    fn change(&self, foreground: bool) -> Option<u64> {
-        let now = awake_or_asleep_us();
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (was, since) = *state;
-        if was == foreground {
-            return None;
-        }
-        *state = (foreground, now);
-        Some(now.saturating_sub(since))
-    }
-}
-
-/// A clock that goes on while the device sleeps, if the system has one.
-fn awake_or_asleep_us() -> u64 {
-    let micros = steady_micros().unwrap_or_else(|| Moment::now().micros());
-    u64::try_from(micros).unwrap_or_default()
 }
 
 /// Whether the message that this thread handles hides the app.

@@ -10,7 +10,7 @@ use unjank_monitors::{Scene, Uptime};
 use unjank_protocol::{Jank, Network, Signal, Text};
 use unjank_stack_sampler::forks;
 
-use super::app_state::AppState;
+use super::foreground_state::AppState;
 use super::meters::Meters;
 use super::rings::Rings;
 use super::sampling::Settings;
@@ -59,7 +59,7 @@ pub(crate) struct Shared {
     pub(crate) users: Users,
     /// The hosts whose traffic HTTP layers count.
     #[cfg(feature = "tower")]
-    pub(crate) http_hosts: crate::http_hosts::Hosts,
+    pub(crate) measured_hosts: crate::measured_hosts::Hosts,
     pub(crate) requests: Requests,
     pub(crate) problem: Problem,
     /// The stall of a main loop that is not over.
@@ -102,13 +102,27 @@ impl Shared {
             app_state: AppState::default(),
             users: Users::default(),
             #[cfg(feature = "tower")]
-            http_hosts: crate::http_hosts::Hosts::default(),
+            measured_hosts: crate::measured_hosts::Hosts::default(),
             requests: Requests::default(),
             stall: Mutex::default(),
             problem: Problem::new(config.mode == Mode::Development),
             forks: forks(),
             created_ms: Moment::now().millis(),
             config,
+        }
+    }
+
+    /// Opens the marker if the app wants it.
+    pub(crate) fn open_system_trace(&mut self) {
+        let Some(marker) = &self.config.system_trace else {
+            return;
+        };
+        match SystemTrace::open(marker) {
+            Ok(trace) => self.system_trace = Some(trace),
+            Err(error) => self.problem.print(&format!(
+                "spans are not forwarded to the system: {}: {error}",
+                marker.display()
+            )),
         }
     }
 
@@ -230,7 +244,8 @@ impl Shared {
     }
 
     pub(crate) fn set_settings(&self, settings: Settings) {
-        self.switches.renew(settings, self);
+        self.switches
+            .renew(settings, |settings| self.put_settings(settings));
     }
 
     /// Applies settings. They already include the switches of the app.

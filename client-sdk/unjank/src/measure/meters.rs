@@ -8,7 +8,7 @@ use unjank_monitors::{
 };
 use unjank_protocol::config::Document;
 
-use super::next_frame::NextFrame;
+use super::awaited_frame::NextFrame;
 
 #[derive(Debug)]
 pub(crate) struct Meters {

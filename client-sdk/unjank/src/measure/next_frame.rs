@@ -1,20 +1,17 @@
 //! Measurements that end with the next frame: the latency of an input, and the return of the app to the foreground.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use unjank_monitors::Uptime;
 
+use super::awaited_frame::LONGEST_US;
 use super::client::{self, Shared};
 use super::metric::record_with;
 use super::suspensions::suspended_us_since;
 use crate::bounded_text::cut;
 use crate::clock::Times as _;
-
-/// A later frame does not show the feedback.
-const LONGEST_US: u64 = 5_000_000;
 
 /// Marks an input of the user, such as a tap, whose feedback the next frame shows. `name` is constant, such as `tap` or `pay_button`,
 /// and cut at 1 KiB. `at` is when the input happened: the time of the system's event if the host knows it, so that the time in which it
@@ -37,61 +34,6 @@ pub fn input(name: impl Into<Cow<'static, str>>, at: Instant) {
         let name = cut(name.into());
         shared.meters.next_frame.await_input(name, Uptime::at(at));
     });
-}
-
-/// The measurements that wait for the next frame.
-#[derive(Debug, Default)]
-pub(crate) struct NextFrame {
-    /// Checked for each frame.
-    is_awaited: AtomicBool,
-    awaited: Mutex<Awaited>,
-}
-
-#[derive(Debug, Default)]
-struct Awaited {
-    input: Option<(Cow<'static, str>, Uptime)>,
-    foreground: Option<Uptime>,
-}
-
-impl NextFrame {
-    fn change(&self, change: impl FnOnce(&mut Awaited)) {
-        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut awaited);
-        let is_awaited = awaited.input.is_some() || awaited.foreground.is_some();
-        self.is_awaited.store(is_awaited, Ordering::Relaxed);
-    }
-
-    fn await_input(&self, name: Cow<'static, str>, at: Uptime) {
-        self.change(|awaited| {
-            let is_old = |since: Uptime| at.micros_since(since) > LONGEST_US;
-            if awaited
-                .input
-                .as_ref()
-                .is_none_or(|(_, since)| is_old(*since))
-            {
-                awaited.input = Some((name, at));
-            }
-        });
-    }
-
-    /// Measures until the first frame in the foreground; `None`: the app is in the background.
-    pub(crate) fn await_foreground(&self, since: Option<Uptime>) {
-        self.change(|awaited| awaited.foreground = since);
-    }
-
-    pub(crate) fn clear(&self) {
-        self.change(|awaited| *awaited = Awaited::default());
-    }
-
-    /// Takes the measurements that began before a frame and end with it.
-    fn take(&self, delivered: Uptime) -> Awaited {
-        let mut ended = Awaited::default();
-        self.change(|awaited| {
-            ended.input = awaited.input.take_if(|(_, since)| *since <= delivered);
-            ended.foreground = awaited.foreground.take_if(|since| *since <= delivered);
-        });
-        ended
-    }
 }
 
 impl Shared {

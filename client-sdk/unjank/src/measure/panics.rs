@@ -13,7 +13,7 @@ use unjank_stack_sampler::{Sampler, StackSource};
 
 use super::client;
 use super::errors::Failure;
-use super::urgent::notify_of_panic;
+use super::urgent::{self, Urgent};
 use crate::bounded_text::bounded_text;
 use crate::config::Config;
 use crate::deliver::losses::Reason;
@@ -65,6 +65,27 @@ pub(crate) fn prepare(config: &Config) {
                 before(info);
             }));
         });
+    }
+}
+
+/// Notifies the listeners of a panic, unless it is the panic of a listener.
+fn notify_of_panic(info: &PanicHookInfo<'_>) {
+    let is_of_listener = std::thread::current().name() == Some(urgent::THREAD);
+    if let Some(shared) = client::current().filter(|_| !is_of_listener) {
+        shared.urgent.notify(|| of_panic(info));
+    }
+}
+
+fn of_panic(info: &PanicHookInfo<'_>) -> Urgent {
+    let message = info.payload_as_str().unwrap_or_default();
+    let place = info.location().map(ToString::to_string);
+    Urgent::Panic {
+        thread: std::thread::current()
+            .name()
+            .unwrap_or("unnamed")
+            .to_owned(),
+        message: bounded(message).to_owned(),
+        place: place.unwrap_or_default(),
     }
 }
 

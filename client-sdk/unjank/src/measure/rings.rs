@@ -5,24 +5,31 @@
 //! of twice the size while the client has room. Otherwise, spans go to the queue that all threads share.
 
 use std::collections::VecDeque;
+use std::iter::{from_fn, once_with};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
-use super::span_record::SpanRecord;
+use super::span_record::{Attribute, Extras, SpanRecord};
 
-/// A span in a ring. Aligned to cache lines, so that it touches no third one.
+/// An entry of a ring. Aligned to cache lines, so that it touches no third one.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Slot(SpanRecord);
+enum Slot {
+    Span(SpanRecord),
+    /// Attributes of the next span, the last ones first. They need no memory that one thread allocates and another frees.
+    Attributes([Option<Attribute>; 2]),
+}
 
-/// Number of spans in the first ring of a thread.
+const _: () = assert!(size_of::<Slot>() <= 128);
+
+/// Number of slots in the first ring of a thread.
 const FIRST: usize = 64;
 
 /// The rings of all threads of one client.
 pub(crate) struct Rings {
-    /// Number of spans that further rings may hold.
+    /// Number of slots that further rings may have.
     free: AtomicUsize,
     /// Size of the largest ring.
     largest: usize,
@@ -59,7 +66,7 @@ impl std::fmt::Debug for Rings {
 }
 
 impl Rings {
-    /// All rings together hold at most `most` spans.
+    /// All rings together have at most `most` slots.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             free: AtomicUsize::new(most),
@@ -159,11 +166,19 @@ impl Readers {
 
 impl Lane {
     fn pop(&mut self, free: &AtomicUsize) -> Option<SpanRecord> {
+        let mut extras: Option<Box<Extras>> = None;
         while let Some(ring) = self.rings.front_mut() {
             // In this order: nothing is written to a ring after it was abandoned.
             let abandoned = ring.is_abandoned();
             match ring.pop() {
-                Ok(Slot(item)) => return Some(item),
+                Ok(Slot::Attributes(pair)) => {
+                    let attributes = &mut extras.get_or_insert_default().attributes;
+                    attributes.extend(pair.into_iter().flatten());
+                }
+                Ok(Slot::Span(mut item)) => {
+                    item.extras = extras.map(in_order).or(item.extras);
+                    return Some(item);
+                }
                 Err(_) if abandoned => {
                     free.fetch_add(ring.buffer().capacity(), Ordering::Relaxed);
                     drop(self.rings.pop_front());
@@ -175,12 +190,18 @@ impl Lane {
     }
 }
 
+/// Puts attributes that were read from a ring into the order in which they were added.
+fn in_order(mut extras: Box<Extras>) -> Box<Extras> {
+    extras.attributes.reverse();
+    extras
+}
+
 /// The end of a ring that belongs to the recording thread.
 #[derive(Debug)]
 pub(crate) struct Writer {
     producer: Producer<Slot>,
     lane: u64,
-    /// Number of spans written since the ring was last found less than half full.
+    /// Number of slots written since the ring was last found less than half full.
     written: usize,
 }
 
@@ -189,7 +210,8 @@ impl Writer {
         rings.add(FIRST, None)
     }
 
-    /// Takes a span, and returns it if there is no room. `hurry` is called when the ring is half full.
+    /// Takes a span, and returns it if there is no room. If the record still has extras then, they are empty. `hurry` is called when
+    /// the ring is half full.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -197,13 +219,16 @@ impl Writer {
         record: &mut SpanRecord,
         hurry: impl FnOnce(),
     ) -> Option<SpanRecord> {
+        if let Some(extras) = record.extras.take_if(|extras| extras.fits_into_slots()) {
+            return self.push_with_attributes(rings, (record, extras), hurry);
+        }
         let Ok(mut room) = self.producer.write_chunk_uninit(1) else {
             hurry();
             return self.grow(rings, record.take());
         };
         // In place, because `push` moves the record twice.
         if let Some(slot) = room.as_mut_slices().0.first_mut() {
-            slot.write(Slot(record.take()));
+            slot.write(Slot::Span(record.take()));
             #[expect(
                 unsafe_code,
                 reason = "the compiler does not see that the slot is filled"
@@ -213,7 +238,41 @@ impl Writer {
                 room.commit_all();
             }
         }
-        self.written = self.written.saturating_add(1);
+        self.count(1, hurry);
+        None
+    }
+
+    /// Takes a span and its attributes, all at once.
+    #[inline(never)]
+    fn push_with_attributes(
+        &mut self,
+        rings: &Rings,
+        (record, mut extras): (&mut SpanRecord, Box<Extras>),
+        hurry: impl FnOnce(),
+    ) -> Option<SpanRecord> {
+        let attributes = &mut extras.attributes;
+        let slots = attributes.len().div_ceil(2).saturating_add(1);
+        let Ok(room) = self.producer.write_chunk_uninit(slots) else {
+            record.extras = Some(extras);
+            hurry();
+            return self.grow(rings, record.take());
+        };
+        let pairs = from_fn(|| {
+            Some(Slot::Attributes([
+                Some(attributes.pop()?),
+                attributes.pop(),
+            ]))
+        });
+        room.fill_from_iter(pairs.chain(once_with(|| Slot::Span(record.take()))));
+        record.extras = Some(extras);
+        self.count(slots, hurry);
+        None
+    }
+
+    /// Counts slots that were written, and looks now and then whether the ring is half full.
+    #[inline]
+    fn count(&mut self, slots: usize, hurry: impl FnOnce()) {
+        self.written = self.written.saturating_add(slots);
         let half = self.producer.buffer().capacity() / 2;
         if self.written >= half {
             self.written = 0;
@@ -222,7 +281,6 @@ impl Writer {
                 hurry();
             }
         }
-        None
     }
 
     /// Goes on with a larger ring. Returns the span if there is no room for one.
@@ -233,7 +291,81 @@ impl Writer {
             return Some(item);
         };
         *self = larger;
-        let pushed = self.producer.push(Slot(item)).err();
-        pushed.map(|PushError::Full(Slot(item))| item)
+        match self.producer.push(Slot::Span(item)) {
+            Err(PushError::Full(Slot::Span(item))) => Some(item),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span_with(attributes: usize) -> SpanRecord {
+        let mut record = SpanRecord::blank();
+        if attributes > 0 {
+            let texts = (0..attributes).map(|number| number.to_string());
+            let attributes = texts.map(|text| (text.clone().into(), text.into()));
+            record.extras = Some(Box::new(Extras {
+                attributes: attributes.collect(),
+                ..Extras::default()
+            }));
+        }
+        record
+    }
+
+    /// Checks that a span has all of its attributes, in order.
+    fn assert_has(record: &SpanRecord, attributes: usize) {
+        let own = record.extras.iter().flat_map(|extras| &extras.attributes);
+        let own: Vec<_> = own.map(|(name, value)| (&**name, &**value)).collect();
+        let expected: Vec<_> = (0..attributes).map(|number| number.to_string()).collect();
+        let expected: Vec<_> = expected.iter().map(|text| (&**text, &**text)).collect();
+        assert_eq!(own, expected);
+    }
+
+    fn pop(rings: &Rings) -> Option<SpanRecord> {
+        rings.pop_or(|record| record, || None)
+    }
+
+    #[test]
+    fn a_span_keeps_its_attributes_and_leaves_empty_extras() {
+        let rings = Rings::new(1_024);
+        let mut writer = Writer::new(&rings).unwrap();
+        // Often enough that spans with their attributes lie across the end of the ring.
+        for _ in 0..100 {
+            for attributes in 0..7 {
+                let mut record = span_with(attributes);
+                assert!(writer.push(&rings, &mut record, || ()).is_none());
+                assert_has(&record, 0);
+            }
+            for attributes in 0..7 {
+                assert_has(&pop(&rings).unwrap(), attributes);
+            }
+            assert!(pop(&rings).is_none());
+        }
+    }
+
+    #[test]
+    fn a_span_keeps_its_attributes_when_the_ring_is_full() {
+        let rings = Rings::new(1_024);
+        let mut writer = Writer::new(&rings).unwrap();
+        let numbers = || (0..2_000).map(|number| number % 7);
+        let (mut kept, mut left) = (VecDeque::new(), 0);
+        for attributes in numbers() {
+            let refused = writer.push(&rings, &mut span_with(attributes), || ());
+            match refused {
+                Some(record) => {
+                    assert_has(&record, attributes);
+                    left += 1;
+                }
+                None => kept.push_back(attributes),
+            }
+        }
+        assert!(left > 0);
+        while let Some(record) = pop(&rings) {
+            assert_has(&record, kept.pop_front().unwrap());
+        }
+        assert!(kept.is_empty());
     }
 }

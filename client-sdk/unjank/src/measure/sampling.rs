@@ -4,7 +4,7 @@ use regex_lite::Regex;
 use unjank_protocol::config::Document;
 use unjank_protocol::{Glob, Limits, Signal};
 
-use super::switches::Off;
+use super::switched_off::Off;
 
 /// A document with its patterns compiled.
 #[derive(Clone, Debug)]

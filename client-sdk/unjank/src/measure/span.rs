@@ -8,6 +8,7 @@ mod inherited;
 mod local;
 #[cfg(feature = "tower")]
 mod network;
+mod new_span;
 mod shares;
 mod short;
 mod stack;
@@ -21,7 +22,7 @@ use std::panic::Location;
 use compact_str::CompactString;
 use unjank_protocol::{SpanKind, SpanStatus};
 
-use self::local::New;
+use self::new_span::New;
 use super::client;
 use super::site::{Callsite, Site, SourceLocation};
 use super::span_record::{Extras, SpanRecord};
@@ -268,6 +269,13 @@ impl New<'_> {
     }
 }
 
+/// Adds an attribute to a span of this thread. Not in line, to keep the code of the app small.
+#[inline(never)]
+fn add_attribute(key: u64, name: Cow<'static, str>, value: CompactString) {
+    let name = cut(name);
+    local::change(key, |extras| extras.attribute(name, value));
+}
+
 /// Begins a span at the place of the caller. Not in line, to keep the code of the app small.
 #[track_caller]
 #[inline(never)]
@@ -312,10 +320,8 @@ impl Span {
             return;
         }
         // Before the span is changed, because formatting a value may itself be traced.
-        let (name, value) = (cut(name.into()), bounded_text(&value));
-        local::change(self.key, |record| {
-            extras(record).attribute(name, value);
-        });
+        let (name, value) = (name.into(), bounded_text(&value));
+        add_attribute(self.key, name, value);
     }
 
     /// Adds an event with the current time. A span keeps at most 64; each is cut at 1 KiB.
@@ -324,7 +330,7 @@ impl Span {
             return;
         }
         let (now, name) = (Moment::now(), cut(name.into()));
-        local::change(self.key, |record| extras(record).event(now, name));
+        local::change(self.key, |extras| extras.event(now, name));
     }
 
     /// Ends the span with the status `ok`. A span that is dropped has the status `unset`.
@@ -392,6 +398,7 @@ fn extras(record: &mut SpanRecord) -> &mut Extras {
 }
 
 impl Extras {
+    #[inline]
     fn attribute(&mut self, name: Cow<'static, str>, value: CompactString) {
         if self.attributes.len() < MOST {
             self.attributes.push((name, value));

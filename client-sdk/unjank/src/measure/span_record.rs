@@ -84,12 +84,15 @@ impl Waiting {
     }
 }
 
-/// What few spans have. A few short attributes take one allocation.
+/// The name and the value of an attribute.
+pub(crate) type Attribute = (Cow<'static, str>, CompactString);
+
+/// What few spans have.
 #[derive(Debug, Default)]
 pub(crate) struct Extras {
     /// The name of the span, if it was built at run time.
     pub(crate) name: Option<String>,
-    pub(crate) attributes: SmallVec<[(Cow<'static, str>, CompactString); 4]>,
+    pub(crate) attributes: SmallVec<[Attribute; 4]>,
     pub(crate) events: Vec<(Moment, Cow<'static, str>)>,
 }
 
@@ -99,6 +102,11 @@ impl Extras {
             name: Some(name),
             ..Self::default()
         })
+    }
+
+    /// Returns whether there are only a few attributes, which fit into slots of a ring.
+    pub(crate) fn fits_into_slots(&self) -> bool {
+        self.name.is_none() && self.events.is_empty() && !self.attributes.spilled()
     }
 }
 

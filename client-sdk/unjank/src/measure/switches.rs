@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use arc_swap::ArcSwap;
 use unjank_protocol::Signal;
 use unjank_protocol::config::Monitor as Interval;
 
-use super::client::{self, Shared};
 use super::sampling::Settings;
+use super::switched_off::Off;
 
-/// What [`set_monitor`] switches.
+/// What [`crate::set_monitor`] switches.
 ///
 /// ```
 /// use unjank::Monitor;
@@ -40,37 +41,6 @@ pub enum Monitor<'m> {
     Named(&'m str),
 }
 
-/// Switches a monitor off or on, until the next call. Does nothing before [`crate::init`]; an app that starts with a monitor switched off
-/// calls it right after. At most 64 names are remembered.
-///
-/// From the strongest to the weakest:
-/// 1. consent ([`crate::set_enabled`]), and `enabled` and the sampled sessions of the settings in force: while nothing is collected, no
-///    switch changes that;
-/// 2. this switch;
-/// 3. the settings in force: those of the server, or of the app with [`crate::Config::local_wins`], and the presets of the
-///    [`crate::Mode`].
-///
-/// `false` always wins over settings. `true` undoes it: the settings then say how much is kept. A [`Monitor::Named`] that the settings do
-/// not name is sampled at the default interval while its switch is `true`.
-///
-/// ```
-/// use unjank::Monitor;
-///
-/// unjank::set_monitor(Monitor::Spans, false); // the user saves power
-/// // …
-/// unjank::set_monitor(Monitor::Spans, true);
-/// ```
-pub fn set_monitor(monitor: Monitor<'_>, on: bool) {
-    let Some(shared) = client::installed() else {
-        return;
-    };
-    if shared.switches.set(monitor, on) {
-        shared.switches.apply(&shared);
-        // The background thread samples monitors.
-        shared.hurry();
-    }
-}
-
 /// Maximum number of names.
 const MOST: usize = 64;
 
@@ -86,22 +56,6 @@ struct State {
     monitors: BTreeMap<String, Interval>,
 }
 
-/// Signals that are switched off, one bit each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Off(u32);
-
-impl Off {
-    #[inline]
-    pub(crate) fn has(self, signal: Signal) -> bool {
-        self.0 != 0 && self.0 & bit(signal) != 0
-    }
-}
-
-fn bit(signal: Signal) -> u32 {
-    let place = Signal::ALL.iter().position(|one| *one == signal);
-    place.map_or(0, |place| 1_u32 << (place & 31))
-}
-
 impl Switches {
     /// Creates the state without any switch. `monitors` are those of the settings.
     pub(crate) fn new(monitors: &BTreeMap<String, Interval>) -> Self {
@@ -112,7 +66,7 @@ impl Switches {
     }
 
     /// Sets a switch. Returns whether it changed.
-    fn set(&self, monitor: Monitor<'_>, on: bool) -> bool {
+    pub(super) fn set(&self, monitor: Monitor<'_>, on: bool) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let signal = match monitor {
             Monitor::Spans => Signal::Spans,
@@ -129,10 +83,7 @@ impl Switches {
             }
         };
         let before = state.off;
-        state.off.0 = match on {
-            true => before.0 & !bit(signal),
-            false => before.0 | bit(signal),
-        };
+        state.off.set(signal, on);
         state.off != before
     }
 
@@ -142,19 +93,19 @@ impl Switches {
         state.named.get(name).copied()
     }
 
-    /// Remembers the monitors of new settings, and applies the settings together with the switches.
-    pub(crate) fn renew(&self, settings: Settings, shared: &Shared) {
+    /// Remembers the monitors of new settings. `put` applies the settings together with the switches.
+    pub(crate) fn renew(&self, settings: Settings, put: impl FnOnce(Settings)) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.monitors.clone_from(&settings.document.monitors);
         // While the lock is held, so that no switch is lost.
-        shared.put_settings(applied(&state, settings));
+        put(applied(&state, settings));
     }
 
-    /// Applies the switches to the settings in force.
-    fn apply(&self, shared: &Shared) {
+    /// `put` applies the settings in force together with the switches.
+    pub(super) fn apply(&self, in_force: &ArcSwap<Settings>, put: impl FnOnce(Settings)) {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let settings = Settings::clone(&shared.settings.load());
-        shared.put_settings(applied(&state, settings));
+        let settings = Settings::clone(&in_force.load());
+        put(applied(&state, settings));
     }
 }
 

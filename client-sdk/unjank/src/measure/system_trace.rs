@@ -10,7 +10,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::client::Shared;
 use super::span_record::SpanRecord;
 use crate::config::Config;
 
@@ -122,21 +121,5 @@ impl std::fmt::Display for Clean<'_> {
             f.write_char(if has_meaning { '_' } else { letter })?;
         }
         Ok(())
-    }
-}
-
-impl Shared {
-    /// Opens the marker if the app wants it.
-    pub(crate) fn open_system_trace(&mut self) {
-        let Some(marker) = &self.config.system_trace else {
-            return;
-        };
-        match SystemTrace::open(marker) {
-            Ok(trace) => self.system_trace = Some(trace),
-            Err(error) => self.problem.print(&format!(
-                "spans are not forwarded to the system: {}: {error}",
-                marker.display()
-            )),
-        }
     }
 }

@@ -52,7 +52,7 @@ pub struct Transferred<'t> {
 pub fn traffic(transferred: Transferred<'_>) {
     client::with(|shared| {
         #[cfg(feature = "tower")]
-        if shared.http_hosts.contains(transferred.host) {
+        if shared.measured_hosts.contains(transferred.host) {
             // An HTTP layer counts it.
             return;
         }

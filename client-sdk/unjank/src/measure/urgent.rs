@@ -1,16 +1,13 @@
 //! Notifies listeners of the app at once of stalls and panics. Uses a thread of its own, because reporters may hold up the background thread.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
-use unjank_monitors::bounded;
 use unjank_protocol::Jank;
-
-use super::client;
 
 /// The message that a listener of [`crate::Config::on_urgent`] receives at once. Listeners run one after the other, on one thread of their own that
 /// exists only if there are any. A panic in a listener is caught. At most 16 messages wait for a slow listener; further ones are dropped,
@@ -58,7 +55,7 @@ pub enum Urgent {
 pub(crate) type OnUrgent = dyn Fn(&Urgent) + Send + Sync;
 
 /// The name of the thread that calls the listeners.
-const THREAD: &str = "unjank-urgent";
+pub(super) const THREAD: &str = "unjank-urgent";
 /// Maximum number of messages that wait.
 const MOST: usize = 16;
 
@@ -148,26 +145,5 @@ fn listen(receiver: &Receiver<Message>, listeners: &[Arc<OnUrgent>], missed: &At
                 return;
             }
         }
-    }
-}
-
-/// Notifies the listeners of a panic, unless it is the panic of a listener.
-pub(crate) fn notify_of_panic(info: &PanicHookInfo<'_>) {
-    let is_of_listener = std::thread::current().name() == Some(THREAD);
-    if let Some(shared) = client::current().filter(|_| !is_of_listener) {
-        shared.urgent.notify(|| of_panic(info));
-    }
-}
-
-fn of_panic(info: &PanicHookInfo<'_>) -> Urgent {
-    let message = info.payload_as_str().unwrap_or_default();
-    let place = info.location().map(ToString::to_string);
-    Urgent::Panic {
-        thread: std::thread::current()
-            .name()
-            .unwrap_or("unnamed")
-            .to_owned(),
-        message: bounded(message).to_owned(),
-        place: place.unwrap_or_default(),
     }
 }

@@ -1,4 +1,5 @@
-//! A server on a real port that keeps the batches it accepts. It can reject a batch, and disconnect before or after accepting it.
+//! A server on a real port that keeps the batches it accepts, as JSON or columns. It can reject a batch, and disconnect before or after accepting
+//! it.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use unjank_columns::{Bounds, MEDIA_TYPE};
 
 /// What happens to a batch.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +25,10 @@ type Answering = dyn FnMut(&Value) -> Answer + Send;
 
 struct State {
     taken: Vec<Value>,
+    /// The content type of each batch, accepted or not.
+    forms: Vec<String>,
+    /// Whether this is a server of a version that reads columns.
+    reads_columns: bool,
     answering: Box<Answering>,
     document: Value,
 }
@@ -35,6 +41,7 @@ pub(crate) struct Collecting {
 
 struct Asked {
     is_poll: bool,
+    content_type: String,
     body: Vec<u8>,
 }
 
@@ -44,6 +51,8 @@ impl Collecting {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let state = State {
             taken: Vec::new(),
+            forms: Vec::new(),
+            reads_columns: true,
             answering: Box::new(|_| Answer::Take),
             // The SDK's own monitors would add events.
             document: json!({"revision": 1, "monitors": {}, "upload": upload}),
@@ -76,6 +85,23 @@ impl Collecting {
         self.state.lock().unwrap().taken.clone()
     }
 
+    /// The content types of all batches, accepted or not, in their order.
+    pub(crate) fn forms(&self) -> Vec<String> {
+        self.state.lock().unwrap().forms.clone()
+    }
+
+    /// Replaces the server with one of another version.
+    pub(crate) fn reads_columns(&self, reads_columns: bool) {
+        self.state.lock().unwrap().reads_columns = reads_columns;
+    }
+
+    /// Notes the form of a batch. Returns whether the server reads columns.
+    fn note(&self, form: &str) -> bool {
+        let mut state = self.state.lock().unwrap();
+        state.forms.push(form.to_owned());
+        state.reads_columns
+    }
+
     fn serve(&self, stream: &TcpStream) -> io::Result<()> {
         let mut reader = BufReader::new(stream);
         while let Some(asked) = read(&mut reader)? {
@@ -84,12 +110,19 @@ impl Collecting {
                 respond(stream, 200, "etag: \"1\"\r\n", &document)?;
                 continue;
             }
-            let json = zstd::stream::decode_all(asked.body.as_slice())?;
-            let batch: Value = serde_json::from_slice(&json)?;
+            let reads_columns = self.note(&asked.content_type);
+            if asked.content_type == MEDIA_TYPE && !reads_columns {
+                let refusal = json!({"code": "content_type"}).to_string();
+                respond(stream, 415, "", &refusal)?;
+                continue;
+            }
+            let named = format!("accept-post: application/json, {MEDIA_TYPE}\r\n");
+            let headers = if reads_columns { named.as_str() } else { "" };
+            let batch = asked.batch()?;
             let receipt = json!({"batch_id": batch["batch_id"], "accepted": 1}).to_string();
             match self.judge(batch) {
-                Answer::Take => respond(stream, 202, "", &receipt)?,
-                Answer::Status(status) => respond(stream, status, "", "")?,
+                Answer::Take => respond(stream, 202, headers, &receipt)?,
+                Answer::Status(status) => respond(stream, status, headers, "")?,
                 Answer::TakeAndVanish | Answer::Vanish => return Ok(()),
                 Answer::Hang => std::thread::sleep(Duration::from_secs(60)),
             }
@@ -107,6 +140,19 @@ impl Collecting {
     }
 }
 
+impl Asked {
+    fn batch(&self) -> io::Result<Value> {
+        let content = zstd::stream::decode_all(self.body.as_slice())?;
+        if self.content_type != MEDIA_TYPE {
+            return Ok(serde_json::from_slice(&content)?);
+        }
+        let read = unjank_columns::read(&content, &Bounds::default());
+        let read = read.map_err(io::Error::other)?;
+        assert!(read.malformed.is_empty(), "{:?}", read.malformed);
+        Ok(serde_json::to_value(&read.batch)?)
+    }
+}
+
 /// Reads one request. Returns `None` at the end of the connection.
 fn read(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
     let mut line = String::new();
@@ -114,7 +160,7 @@ fn read(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
         return Ok(None);
     }
     let is_poll = line.starts_with("GET ");
-    let mut length = 0;
+    let (mut length, mut content_type) = (0, String::new());
     loop {
         let mut header = String::new();
         reader.read_line(&mut header)?;
@@ -125,10 +171,17 @@ fn read(reader: &mut impl BufRead) -> io::Result<Option<Asked>> {
         if let Some(value) = header.strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
+        if let Some(value) = header.strip_prefix("content-type:") {
+            value.trim().clone_into(&mut content_type);
+        }
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    Ok(Some(Asked { is_poll, body }))
+    Ok(Some(Asked {
+        is_poll,
+        content_type,
+        body,
+    }))
 }
 
 fn respond(mut stream: &TcpStream, status: u16, headers: &str, body: &str) -> io::Result<()> {

@@ -6,6 +6,7 @@ mod app;
 mod away;
 mod collecting;
 mod ended;
+mod forms;
 mod full_backlog;
 #[cfg(target_os = "linux")]
 mod full_disk;

@@ -137,6 +137,7 @@ fn a_batch_that_a_proxy_changes_is_sent_again() {
         refused("400 Bad Request", "body_truncated"),
         refused("400 Bad Request", "corrupt_encoding"),
         refused("400 Bad Request", "invalid_json"),
+        refused("400 Bad Request", "invalid_columns"),
         refused("415 Unsupported Media Type", "content_type"),
         refused("415 Unsupported Media Type", "content_encoding"),
         ("400 Bad Request", "<html>".to_owned()),
@@ -146,7 +147,7 @@ fn a_batch_that_a_proxy_changes_is_sent_again() {
     unjank::span("checkout").end();
     flush_until_all_is_sent();
     let mut ids = received.ids("checkout");
-    assert_eq!(ids.len(), 7);
+    assert_eq!(ids.len(), 8);
     ids.dedup();
     assert_eq!(ids.len(), 1, "each attempt should send the same batch");
     flush_until_all_is_sent();

@@ -226,3 +226,41 @@ fn spans_of_threads_that_ended_and_of_bursts_arrive_once_and_in_order() {
     }
     assert_eq!(numbers.len(), 4_110);
 }
+
+#[test]
+fn each_span_has_its_own_attributes() {
+    let running = Running::start();
+    // Spans with few attributes go another way than spans with many, with events or with names of their own.
+    for number in 0..200_usize {
+        let mut outer = unjank::span("outer");
+        (0..number % 7).for_each(|name| outer.attribute(name.to_string(), number));
+        let mut inner = unjank::span("inner");
+        (0..number % 3).for_each(|name| inner.attribute(name.to_string(), number + 1_000));
+        if number % 5 == 0 {
+            inner.event("an event");
+        }
+        // In turns, so that they also end out of order.
+        if number % 2 == 0 {
+            drop(outer);
+        }
+        drop(inner);
+        unjank::span("plain").end();
+    }
+    running.flush();
+    let spans = running.collector.events("spans");
+    let of = |name| spans.iter().filter(move |span| span["name"] == name);
+    let attributes = |count: usize, value: usize| -> Value {
+        let all = (0..count).map(|name| (name.to_string(), value.to_string().into()));
+        Value::Object(all.collect())
+    };
+    let own = |span: &Value| match &span["attributes"] {
+        Value::Null => Value::Object(serde_json::Map::default()),
+        attributes => attributes.clone(),
+    };
+    for (number, (outer, inner)) in of("outer").zip(of("inner")).enumerate() {
+        assert_eq!(own(outer), attributes(number % 7, number));
+        assert_eq!(own(inner), attributes(number % 3, number + 1_000));
+    }
+    assert_eq!((of("outer").count(), of("inner").count()), (200, 200));
+    assert!(of("plain").all(|span| own(span) == attributes(0, 0)));
+}

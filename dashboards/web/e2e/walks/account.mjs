@@ -59,7 +59,7 @@ async function only_the_last_link_works(reader, { links }) {
   const { page } = reader;
   reader.expect(401, 404);
   await accept(page, links.earlier);
-  await page.getByText('This link was used before, is expired or was cancelled').waitFor();
+  await page.getByText('This link was already used, has expired or was cancelled').waitFor();
   // The URLs differ only after the #, so the browser would not reload the page.
   await page.goto('about:blank');
   await accept(page, links.latest);

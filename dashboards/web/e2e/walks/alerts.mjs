@@ -54,18 +54,18 @@ async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
   await form.getByLabel('Name').fill(RULE);
   // The demo has few installs, so the rule needs a longer window for enough samples.
   await form.getByLabel('Compare with').selectOption('same_age');
-  await form.getByLabel('Window, minutes').fill(WINDOW);
+  await form.getByLabel('Window (minutes)').fill(WINDOW);
   await form.getByLabel('Minimum samples').fill('20');
   await form.getByLabel('Lasts for').fill('0');
   const words = await form.getByRole('region', { name: 'Rule in words' }).innerText();
   for (const part of ['for any name, the p95 of spans', 'at least 20 % and 10 ms slower', 'over at most 14 days'])
     check(words.includes(part), `the rule in words lacks "${part}": ${words}`);
   check(
-    (await form.getByLabel('Minimum change, %', { exact: true }).inputValue()) === '20',
+    (await form.getByLabel('Minimum change (%)', { exact: true }).inputValue()) === '20',
     'a fifth is not shown as percent',
   );
   check(
-    (await form.getByLabel('And minimum change, ms').inputValue()) === '10',
+    (await form.getByLabel('Minimum absolute change (ms)').inputValue()) === '10',
     'microseconds are not shown as milliseconds',
   );
   await page.getByRole('button', { name: '7 days' }).click();
@@ -86,10 +86,10 @@ async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
   await reader.look('alerts-new-rule');
 
   reader.expect(422);
-  await form.getByLabel('Window, minutes').fill('2');
+  await form.getByLabel('Window (minutes)').fill('2');
   await form.getByText('between 5 and 43200').waitFor();
   await reader.look('alerts-fault');
-  await form.getByLabel('Window, minutes').fill(WINDOW);
+  await form.getByLabel('Window (minutes)').fill(WINDOW);
   await form.getByText('between 5 and 43200').waitFor({ state: 'detached' });
   await form.getByRole('button', { name: 'Create rule' }).click();
   await page.getByText('It runs within a minute').waitFor();
@@ -439,7 +439,7 @@ async function channels_are_made_tested_and_their_messages_seen(reader) {
   await page.waitForURL(/tab=log.*state=failed/);
   await reader.look('alerts-log');
   await page.getByRole('tab', { name: 'Digest' }).click();
-  await page.getByLabel('Text of the digest').waitFor();
+  await page.getByLabel('Digest text').waitFor();
   await reader.look('alerts-digest');
 }
 

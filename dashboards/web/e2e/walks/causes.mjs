@@ -102,7 +102,7 @@ async function a_jank_leads_to_the_spans_around_it_and_a_trace_to_its_janks(read
   await page.waitForURL(/\/traces\/[0-9a-f]{32}/);
   const inside = page.getByRole('region', { name: 'Janks at the same time' }).first();
   await inside.getByRole('link', { name: new RegExp(CAUSE) }).waitFor();
-  const session = page.getByRole('link', { name: 'Timeline of the session' });
+  const session = page.getByRole('link', { name: 'Session timeline' });
   check(/^\/sessions\/[0-9a-f-]{36}/.test(await session.getAttribute('href')), 'no session');
 }
 

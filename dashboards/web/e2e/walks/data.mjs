@@ -76,14 +76,14 @@ async function the_storage_is_seen_and_retention_is_saved(reader) {
   const { page } = reader;
   await page.goto(at());
   await page.getByRole('row', { name: /^Spans spans 40/ }).waitFor();
-  const days = page.getByLabel('Events, days');
+  const days = page.getByLabel('Events (days)');
   await days.fill('two weeks');
   await page.getByText('Enter a whole number of days').waitFor();
   await reader.look('storage-fault');
   await page.getByRole('button', { name: 'Save' }).click();
   check(await days.evaluate((field) => field === document.activeElement), 'the field with the fault has no focus');
   await days.fill('14');
-  await page.getByLabel('Quota, GB').fill('2.5');
+  await page.getByLabel('Quota (GB)').fill('2.5');
   await page.getByText('not saved').waitFor();
   const asked = page.waitForEvent('dialog').then((dialog) => dialog.dismiss());
   await page.getByRole('tab', { name: 'Scrubbing' }).click();
@@ -96,14 +96,14 @@ async function the_storage_is_seen_and_retention_is_saved(reader) {
   await page.reload();
   await days.waitFor();
   check((await days.inputValue()) === '14', 'the retention was not saved');
-  check((await page.getByLabel('Quota, GB').inputValue()) === '2.5', 'the quota was not saved');
+  check((await page.getByLabel('Quota (GB)').inputValue()) === '2.5', 'the quota was not saved');
 }
 
 async function a_project_over_its_quota_is_refused_and_shows_it(reader, { kioskKey }) {
   const { page } = reader;
   reader.expect(429);
   await page.goto(at());
-  const quota = page.getByLabel('Quota, GB');
+  const quota = page.getByLabel('Quota (GB)');
   await quota.fill('0.000001');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText(/^Saved\./).waitFor();
@@ -151,7 +151,7 @@ async function scrubbing_is_tried_and_saved(reader) {
   await page.getByLabel('Pattern').fill('CU-[0-9]{6}');
   await page.getByLabel('Secret attributes').fill('guest');
   await page.getByRole('button', { name: 'Try on the last 24 hours' }).click();
-  const examples = page.getByRole('region', { name: 'Texts that would change' });
+  const examples = page.getByRole('table', { name: 'Texts that would change' });
   await examples.getByRole('row', { name: /Attribute order .*order \[customer\] of table 4 40/ }).waitFor();
   await examples.getByRole('row', { name: /Attribute guest Guest Eleven \[secret\] 40/ }).waitFor();
   await examples.scrollIntoViewIfNeeded();
@@ -254,7 +254,7 @@ async function a_viewer_sees_the_storage_and_changes_nothing(reader, { daveLink 
   await page.getByRole('navigation').getByRole('link', { name: 'Data' }).click();
   await page.getByRole('row', { name: /^Spans spans 20 / }).waitFor();
   await page.getByText('Admins of the project can change these settings.').waitFor();
-  check(await page.getByLabel('Events, days').isDisabled(), 'a viewer changes the retention');
+  check(await page.getByLabel('Events (days)').isDisabled(), 'a viewer changes the retention');
   check((await page.getByRole('button', { name: 'Save' }).count()) === 0, 'a viewer is offered to save');
   await reader.look('storage-viewer');
   await page.getByRole('tab', { name: 'Scrubbing' }).click();
@@ -283,8 +283,8 @@ async function an_admin_of_the_project_stays_within_the_installation(reader) {
   await page.getByLabel('Password').fill(DAVE.password);
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByText('Only admins of the installation can change the quota.').waitFor();
-  check(await page.getByLabel('Quota, GB').isDisabled(), 'the quota can be changed');
-  const days = page.getByLabel('Events, days');
+  check(await page.getByLabel('Quota (GB)').isDisabled(), 'the quota can be changed');
+  const days = page.getByLabel('Events (days)');
   await days.fill('0');
   await page.getByText('Only admins of the installation can keep rows for longer than 30 days.').waitFor();
   await reader.look('storage-admin');

@@ -76,7 +76,7 @@ async function the_demo_has_the_work_of_a_team(reader) {
   await open(reader, at('/jank?status=resolved'), 'Jank');
   await rows('Jank groups').filter({ hasText: 'resolved in' }).first().waitFor();
   await open(reader, at('/alert-rules'), 'Alert rules');
-  await page.getByRole('link', { name: 'Memory after a quarter of an hour of use' }).waitFor();
+  await page.getByRole('link', { name: 'Memory after 15 minutes of use' }).waitFor();
   await openFiringIncidents(reader);
   await open(reader, '/config', 'Remote config');
   await page.getByRole('region', { name: 'Override every-checkout-of-4-12' }).waitFor();

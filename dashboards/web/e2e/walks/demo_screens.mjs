@@ -43,14 +43,14 @@ export async function addresses(reader) {
   return found;
 }
 
-async function see(reader, suffix, { shifts = false } = {}) {
+async function see(reader, suffix) {
   const pages = await addresses(reader);
-  if (shifts) await watchShifts(reader.page);
+  await watchShifts(reader.page);
   for (const [name, path] of pages) {
     await reader.page.goto(path);
     await reader.page.locator('h1').waitFor();
     await reader.settled();
-    if (shifts) reader.faults.push(...(await shiftFault(reader.page, `demo-${name}-${suffix}`)));
+    reader.faults.push(...(await shiftFault(reader.page, `demo-${name}-${suffix}`)));
     await reader.look(`demo-${name}-${suffix}`);
     await reader.overflow(`demo-${name}-${suffix}`);
   }
@@ -85,7 +85,7 @@ async function the_first_numbers_do_not_wait_for_installs(reader) {
 }
 
 async function the_demo_in_dark_colours(reader) {
-  await see(reader, 'dark', { shifts: true });
+  await see(reader, 'dark');
 }
 the_demo_in_dark_colours.options = { colorScheme: 'dark' };
 

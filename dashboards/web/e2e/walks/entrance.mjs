@@ -69,7 +69,7 @@ async function a_key_is_made_and_the_shown_command_sends_the_first_data(reader) 
     'the new key is not filled in',
   );
   await untilAccepted(page);
-  await page.getByText('Data arrives.').waitFor();
+  await page.getByText('Data is arriving.').waitFor();
   await page.getByRole('row', { name: /com.example.shop 4.12.0 Pixel 8/ }).waitFor();
   // The page also shows a rejected event.
   const text = await shownCommand(page);

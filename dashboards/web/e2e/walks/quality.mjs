@@ -186,9 +186,9 @@ async function slow_app_starts_lead_to_their_phases_and_sessions(reader) {
   for (const part of ['## App starts: ', '**Period:**', `**Compared with:** ${PREVIOUS}`, '| di |', ', worse, before '])
     check(copied.includes(part), `the Markdown lacks "${part}": ${copied}`);
   check(copied.includes(`${new URL(page.url()).origin}/app-starts?`), `no link to the page: ${copied}`);
-  await page.getByRole('group', { name: 'Measure' }).getByRole('button', { name: 'share of slow' }).click();
+  await page.getByRole('group', { name: 'Measure' }).getByRole('button', { name: 'slow share' }).click();
   await page.waitForURL(/measure=slow/);
-  await page.getByRole('heading', { name: 'Cold starts, share of slow, over time' }).waitFor();
+  await page.getByRole('heading', { name: 'Cold starts, slow share, over time' }).waitFor();
   await page.getByRole('group', { name: 'Kind' }).getByRole('button', { name: 'Warm' }).click();
   await page.waitForURL(/kind=warm/);
   await page.goBack();
@@ -227,7 +227,7 @@ async function hangs_are_counted_by_duration_and_end_and_lead_to_groups(reader) 
   await card(page, 'Hangs').getByText('11', { exact: true }).waitFor();
   await page.getByRole('tab', { name: 'Single hangs' }).click();
   await page.getByText('when the process was killed').first().waitFor();
-  await page.getByRole('link', { name: 'Timeline of the session' }).first().waitFor();
+  await page.getByRole('link', { name: 'Session timeline' }).first().waitFor();
   await reader.look('hangs-killed');
   await page.getByRole('tab', { name: 'Groups' }).click();
   await groups.getByRole('link', { name: /CartDao.total/ }).click();

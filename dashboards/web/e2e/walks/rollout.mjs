@@ -167,9 +167,9 @@ async function the_configuration_of_one_device_is_shown_with_its_reasons(reader,
   await page.goto(`/installs/${state.updatedInstall}?project=${PROJECT}`);
   await page.getByRole('link', { name: 'Configuration of this device' }).click();
   await page.getByText('had revision 1. That is the current revision.').waitFor();
-  const values = page.getByRole('region', { name: 'Values of the device' });
+  const values = page.getByRole('table', { name: 'Values of the device' });
   await values.getByRole('row', { name: 'Sampling › Spans › Default 50 % override-1' }).waitFor();
-  const overrides = page.getByRole('region', { name: 'Overrides of the configuration' });
+  const overrides = page.getByRole('table', { name: 'Overrides of the configuration' });
   await overrides.getByText('Sets 1 value.').waitFor();
   await reader.look('one-device');
   await reader.overflow('one-device');

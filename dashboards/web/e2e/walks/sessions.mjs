@@ -102,7 +102,7 @@ async function from_a_jank_to_its_session_and_back(reader) {
   await page.goto(at('/jank?app_version=9.9.0'));
   await page.getByRole('link', { name: /BasketDao\.lockedTotal/ }).click();
   await page.getByRole('tab', { name: 'Single janks' }).click();
-  await page.getByRole('link', { name: 'Timeline of the session' }).click();
+  await page.getByRole('link', { name: 'Session timeline' }).click();
   await page.waitForURL(new RegExp(`/sessions/${SESSION}\\?.*at=`));
   // The jank of the link is selected, with its stack.
   await chosen(page)
@@ -114,7 +114,7 @@ async function from_a_jank_to_its_session_and_back(reader) {
   await reader.look('session');
   await chosen(page).getByRole('link', { name: 'Jank group' }).click();
   await page.waitForURL(/\/jank\/\d+/);
-  await page.getByRole('link', { name: 'Timeline of the session' }).waitFor();
+  await page.getByRole('link', { name: 'Session timeline' }).waitFor();
 }
 
 async function every_kind_of_event_is_on_the_timeline_and_leads_on(reader) {
@@ -148,7 +148,7 @@ async function every_kind_of_event_is_on_the_timeline_and_leads_on(reader) {
   await chosen(page).getByRole('link', { name: 'Trace' }).click();
   await page.waitForURL(/\/traces\//);
   const span = page.getByRole('region', { name: 'Chosen span' });
-  await span.getByRole('link', { name: 'Timeline of the session' }).click();
+  await span.getByRole('link', { name: 'Session timeline' }).click();
   await page.waitForURL(new RegExp(`/sessions/${SESSION}`));
   await chosen(page).getByRole('heading', { name: 'POST /basket/fill' }).waitFor();
 }

@@ -79,10 +79,10 @@ async function a_trace_is_found_walked_and_saved(reader) {
   const { page } = reader;
   await page.goto(at('/traces'));
   await page.getByLabel('Span name contains').fill(SLOW_SPAN);
-  await page.getByLabel('At least (ms)').fill('5000');
+  await page.getByLabel('Min. duration (ms)').fill('5000');
   await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.getByText('No spans match the choices on this page').waitFor();
-  await page.getByLabel('At least (ms)').fill('500');
+  await page.getByLabel('Min. duration (ms)').fill('500');
   await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.waitForURL(/(find=checkout.*at_least_ms=500|at_least_ms=500.*find=checkout)/);
   await page.getByRole('link', { name: SLOW_SPAN, exact: true }).first().waitFor();
@@ -213,7 +213,7 @@ async function what_is_forwarded_is_chosen_and_counted(reader) {
   await form.getByLabel('Headers', { exact: true }).fill('authorization: Bearer top-secret');
   await form.getByRole('button', { name: 'Add a rule' }).click();
   await form.getByLabel('Span name').fill('checkout*');
-  await form.getByLabel('At least (ms)').fill('500');
+  await form.getByLabel('Min. duration (ms)').fill('500');
   await form.getByLabel('Incidents, when they begin').check();
   await form.getByLabel('Compression').selectOption('None');
   await form.getByRole('button', { name: 'Save' }).click();
@@ -227,7 +227,7 @@ async function what_is_forwarded_is_chosen_and_counted(reader) {
   for (const outcome of ['Dropped', 'Rejected']) await form.getByText(outcome).waitFor();
   await reader.look('forward');
   await page.reload();
-  check((await form.getByLabel('At least (ms)').inputValue()) === '500', 'the rule is gone');
+  check((await form.getByLabel('Min. duration (ms)').inputValue()) === '500', 'the rule is gone');
   check((await form.getByLabel('Compression').inputValue()) === 'none', 'the compression is gone');
   await address.fill('');
   await form.getByRole('button', { name: 'Save' }).click();
@@ -266,10 +266,10 @@ async function from_a_user_with_much_traffic_to_requests_traces_and_the_install(
   await reader.look('traffic-user');
   await traces.getByRole('link', { name: 'POST /checkout/pay' }).first().click();
   const chosen = page.getByRole('region', { name: 'Chosen span' });
-  const report = await chosen.getByRole('link', { name: 'Report of the session' }).getAttribute('href');
+  const report = await chosen.getByRole('link', { name: 'Session report' }).getAttribute('href');
   const answer = await page.request.get(report);
   check(answer.ok() && (await answer.text()).includes('Pixel 8'), `no report: ${answer.status()}`);
-  await chosen.getByRole('link', { name: 'Page of the install' }).click();
+  await chosen.getByRole('link', { name: 'Install page' }).click();
   await page.waitForURL(/\/installs\//);
   await page.getByRole('region', { name: 'Numbers', exact: true }).getByText('Traffic per install').waitFor();
   await page.getByText('user-both').waitFor();

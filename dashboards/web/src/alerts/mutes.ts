@@ -27,7 +27,7 @@ export function muteOf(
   return covers.toSorted((a, b) => later(a) - later(b) || b.ends_at - a.ends_at)[0] ?? null;
 }
 
-/** The mute that now covers an incident. `null` if there is none. */
+/** The mute that currently covers an incident. `null` if there is none. */
 export function activeMuteOf(mutes: Mute[], incident: Parameters<typeof muteOf>[1], now = Date.now()): Mute | null {
   const mute = muteOf(mutes, incident, now);
   return mute && !isBefore(mute, now) ? mute : null;

@@ -9,17 +9,17 @@ export const SIGNALS: Record<string, string> = {
   frame_windows: 'Frames',
   janks: 'Janks',
   page_loads: 'Page loads',
-  page_requests: 'Requests of page loads',
+  page_requests: 'Page load requests',
   requests: 'Requests',
   traffic: 'Traffic',
   metrics: 'Metrics (memory, CPU, …)',
   app_starts: 'App starts',
-  start_phases: 'Phases of app starts',
+  start_phases: 'App start phases',
   recompositions: 'Recompositions',
   usage: 'Uploads',
-  sdk_health: 'Cost of the SDK',
+  sdk_health: 'SDK cost',
   sdk_drops: 'Events lost on devices',
-  outcomes: 'Outcomes of events',
+  outcomes: 'Event outcomes',
 } satisfies Record<Signal, string>;
 
 export interface Words {

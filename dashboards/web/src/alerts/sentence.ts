@@ -28,12 +28,12 @@ const NOUNS: Record<string, string> = {
   frame_windows: 'frames',
   janks: 'janks',
   page_loads: 'page loads',
-  page_requests: 'requests of page loads',
+  page_requests: 'page load requests',
   requests: 'requests',
   traffic: 'traffic',
   metrics: 'metrics',
   app_starts: 'app starts',
-  start_phases: 'phases of app starts',
+  start_phases: 'app start phases',
   recompositions: 'recompositions',
   usage: 'uploads',
   sdk_health: 'the SDK',
@@ -80,7 +80,7 @@ export function filterText([name, values]: [string, string[]]): string {
   return contains ? `${dimension(contains)} contains ${either(values)}` : `${dimension(name)} is ${either(values)}`;
 }
 
-/** `Alert when, for any name, the p75 of spans in the newest version is at least 5 % slower than in the version before, …`. */
+/** `Alert when, for any name, the p75 of spans in the latest version is at least 5 % slower than in the previous version, …`. */
 export function sentence(rule: RuleParts, about: About = {}): string {
   const any = about.group ? [] : dimensions(rule);
   const isAbout = rule.condition.kind !== 'absence' && rule.condition.kind !== 'appearance';
@@ -110,7 +110,7 @@ function happens(rule: RuleParts, about: About): string {
       return `${what} over the last ${lasts(minutes)} is ${above ? 'above' : 'below'} ${bound}`;
     }
     case 'regression': {
-      const { newer, older } = about.versions ?? { newer: 'the newest version', older: 'the version before' };
+      const { newer, older } = about.versions ?? { newer: 'the latest version', older: 'the previous version' };
       const time = condition.compare === 'same_age' ? 'at the same time after its release' : 'on the same days';
       return `${what} in ${newer} is ${worse(rule, about)} than in ${older} ${time}, over at most ${span(minutes)}`;
     }
@@ -249,7 +249,7 @@ const NAMES: Record<string, string> = {
 function muted(window: Schemas['MuteWindow']): string {
   const days = window.days?.length ? `on ${window.days.map((day) => NAMES[day] ?? day).join(', ')}` : 'every day';
   const offset = window.utc_offset_minutes ?? 0;
-  return `Open no incident ${days} from ${window.from} to ${window.to} (${offsetText(offset)}).`;
+  return `Mute ${days} from ${window.from} to ${window.to} (${offsetText(offset)}).`;
 }
 
 function raises({ action }: RuleParts): string[] {

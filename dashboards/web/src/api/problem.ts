@@ -62,7 +62,7 @@ export function isAborted(error: unknown): boolean {
 
 const ADVICE: Record<string, string> = {
   login_refused: 'The e-mail address or the password is wrong.',
-  invitation_unknown: 'This link was used before, is expired or was cancelled. Ask an admin for a new link.',
+  invitation_unknown: 'This link was already used, has expired or was cancelled. Ask an admin for a new link.',
   setup_code_wrong: 'This set-up code is wrong. Use the link that the server printed at its last start.',
   session_ended: 'Your session has ended. Log in again.',
   token_missing: 'Log in to see this.',

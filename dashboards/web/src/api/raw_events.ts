@@ -29,7 +29,7 @@ export function rawNote(filters: Filters, rawDays: number | undefined, now: Date
     rawDays === undefined
       ? ''
       : rawDays === 0
-        ? ', which this project keeps without limit'
+        ? ', which this project keeps forever'
         : `, which are kept for ${rawDays} days`;
   const noun = names.length === 1 ? 'the filter' : 'the filters';
   const batches = ` Sessions, installs and SDKs on Overview and Ingest health come from batches, which are kept for ${BATCH_DAYS} days.`;

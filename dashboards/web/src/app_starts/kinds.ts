@@ -26,7 +26,7 @@ export const MEASURES: StartMeasure[] = [
   { id: 'p50', label: 'p50', name: 'p50_ms' },
   { id: 'p90', label: 'p90', name: 'p90_ms' },
   { id: 'p95', label: 'p95', name: 'p95_ms' },
-  { id: 'slow', label: 'share of slow', name: 'slow_start_share' },
+  { id: 'slow', label: 'slow share', name: 'slow_start_share' },
 ];
 
 export function kindOf(query: URLSearchParams): StartKind {

@@ -70,8 +70,8 @@ export const SENTENCES: Record<Action, Sentence> = {
   'user.enabled': { label: 'Person enabled', verb: 'enabled', ...PEOPLE },
   'user.password_set': { label: 'Password set', verb: 'set the password of' },
   'user.operator_set': {
-    label: 'Admin of the installation changed',
-    verb: 'changed the role in the installation of',
+    label: 'Installation role changed',
+    verb: 'changed the installation role of',
     after: (entry) => (detail(entry).is_admin === true ? 'to admin' : 'to none'),
     ...PEOPLE,
   },
@@ -118,8 +118,8 @@ export const SENTENCES: Record<Action, Sentence> = {
   },
   'configuration.rolled_back': {
     label: 'Configuration rolled back',
-    verb: 'rolled the configuration back as',
-    after: (entry) => `to revision ${text(entry, 'to')}`,
+    verb: 'saved the configuration as',
+    after: (entry) => `by rolling back to revision ${text(entry, 'to')}`,
     ...CONFIGURATION,
   },
   'configuration.switched_off': {
@@ -137,8 +137,8 @@ export const SENTENCES: Record<Action, Sentence> = {
   'rule_set.saved': { label: 'Rules saved', verb: 'saved the rules as', after: noted, ...RULES },
   'rule_set.rolled_back': {
     label: 'Rules rolled back',
-    verb: 'rolled the rules back as',
-    after: (entry) => `to revision ${text(entry, 'to')}`,
+    verb: 'saved the rules as',
+    after: (entry) => `by rolling back to revision ${text(entry, 'to')}`,
     ...RULES,
   },
   'alert_rule.created': { label: 'Alert rule created', verb: 'created alert rule', ...ALERT_RULE },
@@ -218,7 +218,7 @@ export const SENTENCES: Record<Action, Sentence> = {
   'trace_links.set': {
     label: 'Trace links set',
     verb: 'changed the',
-    target: () => 'links of traces',
+    target: () => 'trace links',
     page: on('/data', { tab: 'opentelemetry' }),
   },
   'forward.set': {
@@ -233,7 +233,7 @@ export const SENTENCES: Record<Action, Sentence> = {
   'erasure.requested': { label: 'Erasure requested', verb: 'requested to erase', ...ERASURE },
   'erasure.finished': { label: 'Erasure finished', verb: 'erased', ...ERASURE },
   'symbol_file.added': { label: 'Symbol file added', verb: 'added symbol file', ...FILES },
-  'symbol_file.named': { label: 'Symbol file named', verb: 'added an id to symbol file', ...FILES },
+  'symbol_file.named': { label: 'Id added to symbol file', verb: 'added an id to symbol file', ...FILES },
   'symbol_file.removed': { label: 'Symbol file removed', verb: 'removed symbol file' },
 };
 

@@ -1,8 +1,8 @@
-// Measures of a table that arrive in a second answer, so that the first numbers do not wait for them. Pure.
+// Merges the measures of a second, slower request into a table, so that the other numbers do not wait for them. Pure.
 
 import { valueOf, type Measure, type TableAnswer } from '../api/query';
 
-/** The request of the second answer. */
+/** The second request. */
 export interface Later {
   readonly data: TableAnswer | null | undefined;
   readonly busy: boolean;

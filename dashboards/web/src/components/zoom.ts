@@ -1,4 +1,4 @@
-// The visible part of a time axis. Times are microseconds since the epoch or since a beginning. Pure.
+// The visible part of a time axis. Times are microseconds since the epoch or since the start of a trace. Pure.
 
 export interface View {
   from: number;

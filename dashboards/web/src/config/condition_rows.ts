@@ -12,7 +12,7 @@ export interface ConditionRow {
 }
 
 export const FIELDS = [
-  { name: 'percentage', label: 'Share of installs, %', hint: '10', kind: 'percentage' },
+  { name: 'percentage', label: 'Share of installs (%)', hint: '10', kind: 'percentage' },
   { name: 'app_version', label: 'App version', hint: '>=4.12, <5', kind: 'text', seen: true },
   { name: 'build', label: 'Build', hint: '1200-1300', kind: 'build', seen: true },
   { name: 'os_name', label: 'OS', hint: 'android, ios', kind: 'list', seen: true },

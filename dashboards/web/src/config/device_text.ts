@@ -176,7 +176,7 @@ function percentageText({ below, install }: NonNullable<Part['percentage']>, neg
   return `The install is at ${decimal(install, 3)} %, and ${reach}.`;
 }
 
-/** Whether anything is collected, and the sampling of sessions, which the device decides itself. */
+/** Says in which share of its sessions the device collects data. Empty if it collects in all sessions. */
 export function collectionText({ document }: Answer): string {
   if (!document.enabled) return 'Collection is off: the device collects and sends nothing.';
   const rate = document.sampling.session_rate;

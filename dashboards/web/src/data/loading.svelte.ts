@@ -93,7 +93,7 @@ export function loadingAfter<F, T>(
   const state = new Loading<T>();
   $effect(() => {
     const data = first.data;
-    // New filters reach this request with the data of `first`.
+    // Only new data of `first` repeats this request. A change of the filters loads `first` again.
     if (data !== undefined) untrack(() => send(state, (signal) => question(data, signal)));
   });
   return ofComponent(state);

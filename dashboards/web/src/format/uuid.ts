@@ -1,5 +1,5 @@
 /**
- * Returns a UUID in the form that the server stores, or null if the text is none. Tools also write UUIDs in capitals, in braces and without
+ * Returns a UUID in the form that the server stores, or `null` if the text is not a UUID. Tools also write UUIDs in capitals, in braces and without
  * hyphens.
  */
 export function storedUuid(text: string): string | null {

@@ -7,7 +7,7 @@ export interface Reason {
 
 const CLOCK = 'Check the clocks of the devices, and how long they keep events before the upload.';
 const BODY =
-  'Look for a proxy between device and server, or a client of your own, that changes or truncates bodies. Devices retry, and each attempt is counted.';
+  'Look for a proxy between device and server, or a custom client, that changes or truncates bodies. Devices retry, and each attempt is counted.';
 const KEY =
   'Compare the key in the app with the list under Ingest keys. The key may be revoked, mistyped or from another project.';
 const SIZE = 'Lower upload.max_batch_events under Remote config; the SDK splits such a batch by itself.';
@@ -70,12 +70,12 @@ const REASONS: Record<string, Reason> = {
   },
   unknown_module: {
     means: 'A stack with a frame of a module that the batch does not list.',
-    todo: 'Update the SDK, or correct your own client.',
+    todo: 'Update the SDK, or fix your custom client.',
   },
-  no_list: { means: 'A signal that is not a list.', todo: 'Only clients of your own do this. See the protocol.' },
+  no_list: { means: 'A signal that is not a list.', todo: 'Only custom clients do this. See the protocol.' },
   invalid_event: {
     means: 'An event that does not follow the protocol.',
-    todo: 'Update the SDK, or correct your own client.',
+    todo: 'Update the SDK, or fix your custom client.',
   },
   'rejected/rate_limited': {
     means: 'The project exceeded its quota for the signal, and the server asked devices to wait.',
@@ -88,11 +88,12 @@ const REASONS: Record<string, Reason> = {
   body_truncated: { means: 'A body that ended too early.', todo: BODY },
   corrupt_encoding: { means: 'A body that could not be decompressed.', todo: BODY },
   invalid_json: { means: 'A body that is not JSON.', todo: BODY },
+  invalid_columns: { means: 'A columnar batch that is damaged.', todo: BODY },
   invalid_otlp: { means: 'A request of OpenTelemetry that could not be read.', todo: BODY },
   invalid_utf8: { means: 'A body that is not UTF-8 text.', todo: BODY },
   invalid_envelope: {
     means: 'A batch that does not follow the protocol.',
-    todo: 'Update the SDK, or correct your own client.',
+    todo: 'Update the SDK, or fix your custom client.',
   },
   invalid_resource: {
     means: 'A batch without its app, version or install.',
@@ -101,7 +102,7 @@ const REASONS: Record<string, Reason> = {
   key_missing: { means: 'A batch without a key.', todo: KEY },
   key_unknown: { means: 'A batch with an unknown key.', todo: KEY },
   key_not_for_app: {
-    means: 'A key that is for another app.',
+    means: 'A key for another app.',
     todo: 'Create a key for this app, or a key for all apps, under Ingest keys.',
   },
   token_expired: {
@@ -122,8 +123,8 @@ const REASONS: Record<string, Reason> = {
   decompressed_too_large: { means: 'A batch over the size limit after decompression.', todo: SIZE },
   record_too_large: { means: 'A batch over the size of a record.', todo: SIZE },
   too_many_events: { means: 'A batch with too many events.', todo: SIZE },
-  content_encoding: { means: 'A compression that the server does not know.', todo: 'Send identity, gzip or zstd.' },
-  content_type: { means: 'A body without the content type of JSON.', todo: 'Send Content-Type: application/json.' },
+  content_encoding: { means: 'A compression that the server does not support.', todo: 'Send identity, gzip or zstd.' },
+  content_type: { means: 'A body whose content type is not JSON.', todo: 'Send Content-Type: application/json.' },
   'device/queue_full': {
     means: 'More events arrived at once than the queue in memory holds.',
     todo: 'Lower the sampling of the signal under Remote config, or trace fewer methods.',

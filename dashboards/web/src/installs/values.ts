@@ -18,7 +18,7 @@ export const JUDGED: Judged[] = [
   { signal: 'requests', measure: 'failed_share', label: 'Failed requests' },
   { signal: 'traffic', measure: 'bytes_per_install', label: 'Traffic per install' },
   { signal: 'metrics', measure: 'p75', label: 'Memory in use (p75)', where: { name: 'memory_used_bytes' } },
-  { signal: 'sdk_health', measure: 'overhead_us_per_install', label: 'Cost of the SDK per install' },
+  { signal: 'sdk_health', measure: 'overhead_us_per_install', label: 'SDK cost per install' },
 ];
 
 /** A value is unusual if it is at least this multiple of the value of all installs. */

@@ -17,7 +17,7 @@ export const firing = {
   get incidents() {
     return incidents;
   },
-  /** The mute that now covers an incident. */
+  /** The mute that currently covers an incident. */
   muteOf(incident: Incident): Mute | null {
     return activeMuteOf(mutes, incident);
   },

@@ -78,6 +78,6 @@ export function ruleFaults({ name, least, onlyErrors }: SpanRuleFields): { name:
   const isNumber = /^\d*$/.test(least.trim()) && Number(least) <= DAY_MS;
   return {
     name: name.trim() === '' && isUsed ? 'Enter a name. * matches any characters.' : '',
-    least: isNumber ? '' : 'Enter milliseconds, at most a day.',
+    least: isNumber ? '' : 'Enter a number of milliseconds, up to one day.',
   };
 }

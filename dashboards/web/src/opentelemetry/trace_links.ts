@@ -8,7 +8,7 @@ export type TraceLinks = Schemas['TraceLinks'];
 export const PLACEHOLDERS: readonly Placeholder[] = [
   { name: '{trace_id}', meaning: 'trace id, 32 hex digits' },
   { name: '{span_id}', meaning: 'span id, 16 hex digits' },
-  { name: '{start_ms}', meaning: 'beginning of the span, in milliseconds since 1970' },
+  { name: '{start_ms}', meaning: 'start of the span, in milliseconds since 1970' },
   { name: '{end_ms}', meaning: 'end of the span, in milliseconds since 1970' },
 ];
 

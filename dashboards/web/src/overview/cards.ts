@@ -88,7 +88,7 @@ export const CARDS: CardDefinition[] = [
     samples: (health, version) => health.get('frames', 'frames_drawn', version) ?? 0,
     tested: ['frames', 'slow_share'],
     page: '/frames',
-    hint: 'later than the screen allows',
+    hint: 'longer than the screen allows',
   },
   {
     label: 'Frozen frames',

@@ -103,7 +103,7 @@ export function verdict(row: InsideRow): 'new' | 'gone' | '' {
   return row.base ? '' : 'new';
 }
 
-/** Says how many calls are attributed by time, because these calls have no link to the span. */
+/** Calls without a link to the span are attributed to it by time. Returns how many, as text. Empty if there are none. */
 export function origin(row: InsideRow): string {
   if (row.by_time === 0) return '';
   return row.by_time === row.recorded ? 'by time' : `${row.by_time} by time`;

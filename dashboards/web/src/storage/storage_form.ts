@@ -7,9 +7,9 @@ type KeepDays = Schemas['KeepDays'];
 export type Kept = 'raw_days' | 'hourly_days' | 'daily_days';
 
 export const KEPT: { id: Kept; label: string }[] = [
-  { id: 'raw_days', label: 'Events, days' },
-  { id: 'hourly_days', label: 'Roll-ups by the hour, days' },
-  { id: 'daily_days', label: 'Roll-ups by the day, days' },
+  { id: 'raw_days', label: 'Events (days)' },
+  { id: 'hourly_days', label: 'Hourly roll-ups (days)' },
+  { id: 'daily_days', label: 'Daily roll-ups (days)' },
 ];
 const MOST_DAYS = 36_500;
 const GB = 1e9;
@@ -68,11 +68,11 @@ export function quotaFault(text: string): string {
     : 'Enter a number such as 20 or 0.5, or leave the field empty.';
 }
 
-/** `spans_hourly` as `Spans, by the hour`. */
+/** `spans_hourly` as `Spans (hourly)`. */
 export function tableLabel(table: string): string {
   const text = table
-    .replace(/_hourly$/, ', by the hour')
-    .replace(/_daily$/, ', by the day')
+    .replace(/_hourly$/, ' (hourly)')
+    .replace(/_daily$/, ' (daily)')
     .replaceAll('_', ' ');
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -10,7 +10,7 @@ export function whyMissing(id: string, project: string): string[] {
     : `The id is not complete: a trace id has 32 hex digits, and this one has ${digits}.`;
   return [
     typing,
-    'The trace is older than the retention of events, which the page Data shows.',
+    'The trace is older than the retention period of events, which the page Data shows.',
     'The device did not send the trace: devices record only a sample of traces, and send them when they have a network.',
     `The trace belongs to a project other than ${project || 'the chosen one'}. The filters of other pages have no effect here.`,
   ];

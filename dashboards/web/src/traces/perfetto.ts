@@ -34,7 +34,7 @@ function answered(viewer: Viewer, host: EventTarget, patienceMs: number): Promis
     function ask() {
       if (viewer.closed) return end(() => reject(new Error('The tab of Perfetto was closed.')));
       if (asked * ASK_EVERY_MS >= patienceMs)
-        return end(() => reject(new Error('Perfetto did not answer. Download the file and open it there.')));
+        return end(() => reject(new Error('Perfetto did not respond. Download the file and open it there.')));
       asked += 1;
       viewer.postMessage('PING', PERFETTO);
     }

@@ -1,13 +1,15 @@
-//! No two files of different folders import each other, directly or through others.
+//! No two files import each other, directly or through others, except a parent and its children.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::rules::sources;
 
 /// Source files by module path, such as `alerts::judge`.
 type Files = BTreeMap<String, String>;
+/// The files that each file of a crate imports.
+type Imports = BTreeMap<String, BTreeSet<String>>;
 
 fn read(folder: &Path, module: &str, files: &mut Files) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -27,7 +29,9 @@ fn read(folder: &Path, module: &str, files: &mut Files) {
 
 /// Returns the code without comments and unit tests.
 fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let tests = ["", "pub(crate) "].map(|public| format!("#[cfg(test)]\n{public}mod tests {{"));
+    let ends = tests.iter().filter_map(|tests| text.find(tests));
+    let (text, _) = text.split_at(ends.min().unwrap_or(text.len()));
     let lines = text
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"));
@@ -116,10 +120,44 @@ fn folder<'m>(module: &'m str, files: &Files) -> &'m str {
     }
 }
 
-fn reachable<'f>(from: &'f str, edges: &'f BTreeMap<&str, BTreeSet<String>>) -> BTreeSet<&'f str> {
+/// Returns the file whose folder a file is in.
+fn parent(module: &str) -> &str {
+    module.rsplit_once("::").map_or("", |(parent, _)| parent)
+}
+
+struct Crate {
+    folder: PathBuf,
+    files: Files,
+    imports: Imports,
+}
+
+fn crates() -> Vec<Crate> {
+    let manifests = sources("", &["toml"]).into_iter();
+    let manifests = manifests.filter(|(path, _)| path.ends_with("Cargo.toml"));
+    let folders = manifests.map(|(path, _)| path.parent().unwrap().to_owned());
+    let with_code = folders.filter(|folder| folder.join("src").is_dir());
+    let found = with_code.map(|folder| {
+        let mut files = Files::new();
+        read(&folder.join("src"), "", &mut files);
+        let imports = files.iter().map(|(module, text)| {
+            let paths = paths(&code(text)).into_iter();
+            let targets = paths.filter_map(|path| target(&path, module, &files));
+            (module.clone(), targets.collect())
+        });
+        let imports = imports.collect();
+        Crate {
+            folder,
+            files,
+            imports,
+        }
+    });
+    found.collect()
+}
+
+fn reachable<'i>(from: &str, imports: &'i Imports) -> BTreeSet<&'i str> {
     let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(module) = open.pop() {
-        for next in edges.get(module).into_iter().flatten() {
+        for next in imports.get(module).into_iter().flatten() {
             if seen.insert(next.as_str()) {
                 open.push(next);
             }
@@ -128,42 +166,62 @@ fn reachable<'f>(from: &'f str, edges: &'f BTreeMap<&str, BTreeSet<String>>) -> 
     seen
 }
 
+/// Returns the other files that each file imports and is imported by, directly or through others.
+fn circles(imports: &Imports) -> BTreeMap<&str, BTreeSet<&str>> {
+    let modules = imports.keys().map(String::as_str);
+    let reach: BTreeMap<&str, BTreeSet<&str>> = modules
+        .map(|module| (module, reachable(module, imports)))
+        .collect();
+    let mut circles = BTreeMap::new();
+    for (module, reached) in &reach {
+        let others = reached.iter().copied();
+        let circle = others.filter(|other| other != module && reach[other].contains(module));
+        circles.insert(*module, circle.collect());
+    }
+    circles
+}
+
 #[test]
 fn files_of_different_folders_do_not_import_each_other() {
-    let manifests = sources("", &["toml"]).into_iter();
-    let manifests = manifests.filter(|(path, _)| path.ends_with("Cargo.toml"));
-    let crates = manifests.map(|(path, _)| path.with_file_name("src"));
-    let mut imports = 0;
-    for source in crates.filter(|source| source.is_dir()) {
-        let mut files = Files::new();
-        read(&source, "", &mut files);
-        let source = source.display();
-        let edges: BTreeMap<&str, BTreeSet<String>> = files
-            .iter()
-            .map(|(module, text)| {
-                let paths = paths(&code(text)).into_iter();
-                let targets = paths.filter_map(|path| target(&path, module, &files));
-                (module.as_str(), targets.collect())
-            })
-            .collect();
-        imports += edges.values().map(BTreeSet::len).sum::<usize>();
-        let reach: BTreeMap<&str, BTreeSet<&str>> = edges
-            .keys()
-            .map(|module| (*module, reachable(module, &edges)))
-            .collect();
-        for (module, reached) in &reach {
-            let back = reached
-                .iter()
-                .filter(|other| reach[*other].contains(module));
-            let elsewhere = |other: &&&str| folder(other, &files) != folder(module, &files);
-            let circle: Vec<_> = back.filter(elsewhere).collect();
+    let mut all = 0;
+    for Crate {
+        folder: place,
+        files,
+        imports,
+    } in &crates()
+    {
+        all += imports.values().map(BTreeSet::len).sum::<usize>();
+        for (module, mut circle) in circles(imports) {
+            circle.retain(|other| folder(other, files) != folder(module, files));
+            let place = place.display();
             assert!(
                 circle.is_empty(),
-                "{source}: {module} and {circle:?} import each other"
+                "{place}: {module} and {circle:?} import each other"
             );
         }
     }
-    assert!(imports > 2_000, "only {imports} imports are found");
+    assert!(all > 2_000, "only {all} imports are found");
+}
+
+#[test]
+fn only_a_parent_and_its_children_import_each_other() {
+    for Crate {
+        folder,
+        mut imports,
+        ..
+    } in crates()
+    {
+        for (module, targets) in &mut imports {
+            targets.retain(|target| parent(target) != module && parent(module) != target);
+        }
+        for (module, circle) in circles(&imports) {
+            let place = folder.display();
+            assert!(
+                circle.is_empty(),
+                "{place}: {module} and {circle:?} import each other: move what both need to a file of its own"
+            );
+        }
+    }
 }
 
 #[test]

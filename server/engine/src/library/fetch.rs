@@ -12,20 +12,31 @@ use sha2::{Digest, Sha512};
 
 use super::FILE;
 
-/// Downloads a package's tarball into `folder`. npm compares the tarball with the hash of the registry.
-pub(super) fn pack(npm: &Path, package: &str, folder: &Path) -> anyhow::Result<PathBuf> {
-    let output = Command::new(npm)
+/// Downloads a package's tarball into `folder`. npm compares the tarball with the hash of the registry. `progress` gets a sentence once npm runs.
+pub(super) fn pack(
+    npm: &Path,
+    package: &str,
+    folder: &Path,
+    progress: &dyn Fn(&str),
+) -> anyhow::Result<PathBuf> {
+    let child = Command::new(npm)
         .args(["pack", package, "--silent", "--pack-destination"])
         .arg(folder)
         .current_dir(folder)
         .stdin(Stdio::null())
-        .output();
-    let output = match output {
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let child = match child {
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
             "npm is needed once, to download the engine's library: install Node.js, set the path of the library (--engine-library), or set the URL of a ClickHouse server (--clickhouse-url)"
         ),
-        output => output.context("cannot start npm")?,
+        child => child.context("cannot start npm")?,
     };
+    progress(&format!(
+        "downloading the engine's library once: {package}, about 170 MB"
+    ));
+    let output = child.wait_with_output().context("cannot wait for npm")?;
     let tarball = std::fs::read_dir(folder)?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.extension().is_some_and(|extension| extension == "tgz"));

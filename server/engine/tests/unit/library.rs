@@ -155,7 +155,7 @@ fn a_missing_npm_is_explained_in_one_sentence() {
         platform(b""),
         folder.path(),
         Path::new("no-such-npm"),
-        &|_| {},
+        &|message| panic!("{message}"),
     )
     .unwrap_err();
     assert!(error.to_string().contains("npm is needed once"), "{error}");

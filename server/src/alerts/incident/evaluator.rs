@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::access::Lease;
 use crate::alerts::incident::link::link;
-use crate::alerts::incident::moved_groups::rename_mutes;
+use crate::alerts::incident::moved_mutes::rename_mutes;
 use crate::alerts::incident::states::{GroupStatus, MIX_SHIFT, Next, Observation, Timing, next};
 use crate::alerts::judge::contributors::moved;
 use crate::alerts::judge::evidence::{evidence, summary};

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use unjank_foundation::clock::UnixTime;
 
 use crate::alerts::incident::preview_lines::{Line, lines};
-use crate::alerts::incident::replay::{LEAST_STEP, Memory, Transition};
+use crate::alerts::incident::replay::{LEAST_STEP, Memory, PastRound, Transition};
 use crate::alerts::incident::skipped::{SkippedGroup, apps_without_base, skipped_groups};
 use crate::alerts::judge::verdict::Verdict;
 use crate::alerts::judge::{Case, Judge, OpenGroup, judge};
@@ -39,12 +39,6 @@ pub struct Preview {
     /// The number of evaluations during a mute window of the rule.
     pub muted_evaluations: usize,
     pub lines: Vec<Line>,
-}
-
-/// The verdicts of one evaluation.
-pub(super) struct PastRound {
-    pub(super) at: UnixTime,
-    pub(super) verdicts: Vec<Verdict>,
 }
 
 /// Maximum number of verdicts in the memory of a preview, at about 600 bytes each.

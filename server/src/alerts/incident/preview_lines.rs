@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::alerts::incident::preview::PastRound;
-use crate::alerts::incident::replay::Transition;
+use crate::alerts::incident::replay::{PastRound, Transition};
 use crate::alerts::incident::states::Observation;
 use crate::alerts::judge::comparison::is_worse_up;
 use crate::alerts::judge::verdict::{Group, Numbers, Verdict, finite};

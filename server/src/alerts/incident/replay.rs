@@ -41,6 +41,12 @@ pub struct Transition {
     pub link: String,
 }
 
+/// The verdicts of one evaluation.
+pub(super) struct PastRound {
+    pub(super) at: UnixTime,
+    pub(super) verdicts: Vec<Verdict>,
+}
+
 /// States and open incidents in memory.
 #[derive(Default)]
 pub(super) struct Memory {

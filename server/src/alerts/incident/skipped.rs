@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::alerts::incident::preview::PastRound;
+use crate::alerts::incident::replay::PastRound;
 use crate::alerts::incident::states::Observation;
 use crate::alerts::judge::comparison::{AppWithoutBase, without_base};
 use crate::alerts::judge::verdict::{Group, Numbers};

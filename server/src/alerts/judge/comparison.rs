@@ -8,23 +8,16 @@ use unjank_foundation::clock::{DAY, HOUR};
 use unjank_foundation::holm::holm;
 
 use crate::alerts::incident::states::Observation;
+use crate::alerts::judge::comparison_sides::{Comparison, Measured, ask, measured};
 use crate::alerts::judge::like_devices::{is_mix_shift, kinds_of_devices, standardised};
 use crate::alerts::judge::verdict::{Group, Numbers, Sides, Verdict, finite};
 use crate::alerts::judge::{Case, Judge, MAX_ROWS, OpenGroup};
 use crate::alerts::rule::{Compare, Condition, Effect, Rule, Worse};
-use crate::query::{FirstSeen, NamedQuery, Periods, QueryError, Version};
+use crate::query::{FirstSeen, Periods, QueryError, Version};
 use crate::store::reads::{Better, Side, SignificanceTest, Span, Subject, Tested, subject};
 
 const WEEK: Duration = Duration::from_secs(7 * 86_400);
 
-/// The two sides of a comparison. `app` restricts both to one app.
-pub(crate) struct Comparison {
-    pub(crate) app: Option<String>,
-    pub(crate) head: Side,
-    pub(crate) base: Side,
-}
-
-pub(crate) type Measured = BTreeMap<Vec<String>, (f64, f64)>;
 /// Verdicts with the dimension values of their groups.
 type Found = Vec<(Vec<String>, Verdict)>;
 
@@ -398,36 +391,6 @@ pub(crate) fn is_worse_up(rule: &Rule) -> bool {
         .and_then(|subject| subject.measure(&rule.metric.measure))
         .map_or(Better::Lower, |measure| measure.better);
     configured.map_or(better != Better::Higher, |worse| worse == Worse::Up)
-}
-
-/// Returns the rule's query for one side.
-pub(crate) fn ask(case: &Case<'_>, contested: &Comparison, side: &Side) -> NamedQuery {
-    let mut ask = case.ask(side.span.from, side.span.to);
-    if let Some(app) = &contested.app {
-        ask.filters.retain(|(name, _)| name != "app_id");
-        ask.filters.push(("app_id".to_owned(), app.clone()));
-    }
-    if let Some(version) = &side.version {
-        ask.filters
-            .push(("app_version".to_owned(), version.clone()));
-    }
-    ask
-}
-
-pub(crate) async fn measured(
-    judge: &Judge,
-    case: &Case<'_>,
-    ask: &NamedQuery,
-) -> Result<Measured, QueryError> {
-    let rows = judge.rows(case, ask).await?;
-    let measured = rows.into_iter().map(|row| {
-        let value = row.now.first().copied().unwrap_or(f64::NAN);
-        (
-            row.keys,
-            (value, row.now.get(1).copied().unwrap_or_default()),
-        )
-    });
-    Ok(measured.collect())
 }
 
 fn group(case: &Case<'_>, contested: &Comparison, keys: &[String]) -> Group {

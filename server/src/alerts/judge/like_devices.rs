@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::alerts::judge::comparison::{Comparison, Measured, ask, measured};
+use crate::alerts::judge::comparison_sides::{Comparison, Measured, ask, measured};
 use crate::alerts::judge::{Case, Judge, MAX_ROWS};
 use crate::query::{QueryError, strata_of};
 use crate::store::reads::{Dimension, subject};

@@ -39,6 +39,18 @@ impl FromStr for AllowedTargets {
     }
 }
 
+/// Joins the lists of several flags.
+impl FromIterator<Self> for AllowedTargets {
+    fn from_iter<L: IntoIterator<Item = Self>>(lists: L) -> Self {
+        let mut all = Self::default();
+        for list in lists {
+            all.networks.extend(list.networks);
+            all.hosts.extend(list.hosts);
+        }
+        all
+    }
+}
+
 impl AllowedTargets {
     /// Whether a URL with this host may connect to this address.
     #[must_use]

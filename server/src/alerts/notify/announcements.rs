@@ -12,7 +12,7 @@ use unjank_foundation::clock::UnixTime;
 use super::Notifier;
 use super::alertmanager::{LIFETIME, REFRESH};
 use super::message::{IncidentMessage, Message, OutgoingMessage};
-use super::sending::Outcome;
+use super::outcome::Outcome;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// When a server dies, another one takes over after this time.

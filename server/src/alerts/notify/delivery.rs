@@ -12,7 +12,7 @@ use unjank_foundation::clock::UnixTime;
 use super::Notifier;
 use super::back_off::MESSAGES;
 use super::message::{Message, OutgoingMessage};
-use super::sending::Outcome;
+use super::outcome::Outcome;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const AT_A_TIME: usize = 16;

@@ -1,6 +1,7 @@
 //! The daily digest: a UTC day compared with the day before. The numbers come from the query engine. They are not tested for
 //! significance, unlike those of alert rules.
 
+mod amount;
 mod html;
 mod text;
 mod users;
@@ -101,14 +102,6 @@ pub struct Lost {
     pub count: f64,
 }
 
-impl Digest {
-    #[must_use]
-    pub fn subject(&self) -> String {
-        let Self { project, day, .. } = self;
-        let (worse, new) = (self.regressions.len(), self.new_groups.len());
-        format!("unjank: {project} on {day}: {worse} regressions, {new} new jank groups")
-    }
-}
 /// With fewer samples, a measure varies by chance.
 const FEWEST: u64 = 100;
 const LEAST_CHANGE: f64 = 0.1;

@@ -11,7 +11,7 @@ use unjank_foundation::clock::UnixTime;
 
 use super::digest::{digest_html, digest_text, traffic_csv, users_csv};
 use super::message::{Message, OutgoingMessage};
-use super::sending::Outcome;
+use super::outcome::Outcome;
 use super::signature::hex;
 
 /// The timeout of each SMTP command.

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::address_guard::AllowedTargets;
 use super::back_off::Wait;
-use super::sending::Outcome;
+use super::outcome::Outcome;
 
 const LONGEST: Duration = Duration::from_secs(10);
 const LONGEST_CONNECT: Duration = Duration::from_secs(5);

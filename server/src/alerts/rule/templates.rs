@@ -38,7 +38,7 @@ fn versions() -> Vec<Value> {
             "window_minutes": WEEK, "least_samples": 100, "for_minutes": 10, "condition": regression(0.2, 10_000.0),
         }),
         json!({
-            "name": "A page janks more", "severity": "warning",
+            "name": "More janks on a page", "severity": "warning",
             "metric": {"signal": "frame_windows", "measure": "jank_share", "by": ["page"]},
             "window_minutes": WEEK, "least_samples": 100, "for_minutes": 10, "condition": regression(0.2, 0.005),
         }),
@@ -53,7 +53,7 @@ fn versions() -> Vec<Value> {
             "window_minutes": WEEK, "least_samples": 100, "for_minutes": 10, "condition": regression(0.1, 100.0),
         }),
         json!({
-            "name": "Memory after a quarter of an hour of use (p75)", "severity": "warning",
+            "name": "Memory after 15 minutes of use (p75)", "severity": "warning",
             "metric": {
                 "signal": "metrics", "measure": "p75", "by": ["page"],
                 "filters": {"name": ["memory_used_bytes"], "uptime": ["15m_1h", "over_1h"]},

@@ -17,7 +17,7 @@ use crate::cli::{DEFAULT_WAIT, store_in_use};
 use crate::config::Shared;
 use crate::query::stored_run;
 use crate::run_report;
-use crate::serve::control_database;
+use crate::serve::{existing_control_database, exists};
 use crate::test_run::{Collector, TestRun};
 
 /// A whole run as one HTML page: pages, starts, stalls with their stacks, spans, traffic
@@ -114,14 +114,13 @@ fn rules_of_file(path: Option<&Path>) -> anyhow::Result<Option<Rules>> {
     Ok(Some(rules))
 }
 
-/// Returns the rules that the project has saved. Does not create a missing control database: the store may belong to another
-/// machine.
+/// Returns the rules that the project has saved. A missing control database is no error: the store may belong to another machine.
 async fn saved_rules(shared: &Shared, project: &str) -> anyhow::Result<Option<Rules>> {
-    if shared.database_url.is_none() && !shared.data_dir.join("control.sqlite").exists() {
+    if shared.database_url.is_none() && !exists(&shared.data_dir.join("control.sqlite"))? {
         return Ok(None);
     }
     let tasks = Tasks::default();
-    let control = control_database(shared, &tasks).await?;
+    let control = existing_control_database(shared, &tasks).await?;
     let document = control
         .latest_document(DocumentKind::RuleSet, project)
         .await;

@@ -12,7 +12,7 @@ const INTRODUCTION: &str = "\
 
 Every setting has three forms: a flag, a variable of the environment, and a line of a TOML file that `--config` names. The line has the \
 name of the flag without the leading dashes: `data-dir = \"/var/lib/unjank\"`. A flag overrides the environment, the environment overrides \
-the file, and the file overrides the default. A variable that is empty is like none. A file may contain settings of other commands; a name that no command has is an error.
+the file, and the file overrides the default. A variable that is empty is like none. A file may contain settings of other commands; a name that no command has is an error. The server warns at its start of unknown variables that begin like settings.
 
 ";
 

@@ -73,7 +73,7 @@ pub(super) fn run(shared: &Shared, args: &RebuildArgs) -> anyhow::Result<()> {
         anyhow::Ok(done)
     })?;
     let text = format!(
-        "rebuilt: {} months of roll-ups from {} raw rows, {} to {}\n",
+        "rebuilt: {} parts, each a month of a roll-up, from {} raw rows, {} to {}\n",
         done.parts,
         done.rows,
         hour(period.from),

@@ -197,7 +197,7 @@ impl Draft {
         let elsewhere = url.is_some_and(|url| self.secret.changes_origin(url));
         if elsewhere && self.secret.password.is_some() && change.password.is_none() {
             return Err(Problem::unfit_channel(
-                "the saved password is for another server than that of the new `url`: send `password` again, or null",
+                "the saved password belongs to the server of the old `url`: send `password` again, or null",
             ));
         }
         set(&mut self.secret.url, change.url);
@@ -213,7 +213,9 @@ impl Draft {
     /// Checks the channel and seals its secrets.
     fn finished(mut self, id: Uuid, app: &App) -> Result<ChannelFields, Problem> {
         if self.kind == ChannelKind::Alertmanager && self.fields.digest {
-            return Err(Problem::unfit_channel("an Alertmanager accepts no digest"));
+            return Err(Problem::unfit_channel(
+                "an Alertmanager channel cannot receive the digest",
+            ));
         }
         self.secret
             .check(self.kind, &mut self.settings, &app.notifier.outbound)

@@ -20,6 +20,8 @@ const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 pub(crate) enum Content {
     /// JSON, compressed as `Content-Encoding` says.
     Json,
+    /// A batch as JSON or as columns, compressed as `Content-Encoding` says.
+    Batch,
     /// Of a content type that the caller has checked, compressed as `Content-Encoding` says.
     Checked,
     /// One message of gRPC.
@@ -38,6 +40,9 @@ pub(crate) async fn receive(
 ) -> Result<(Bytes, Encoding), Problem> {
     if content == Content::Json {
         require_json(headers)?;
+    }
+    if content == Content::Batch && !is_columnar(headers) {
+        require_json(headers).map_err(|_| Problem::batch_content_type())?;
     }
     if content == Content::Grpc {
         let bytes = read(headers, body, limit + PREFIX, patience, memory).await?;
@@ -106,6 +111,11 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     } else {
         Err(Problem::content_type())
     }
+}
+
+/// Whether the content type is that of a columnar batch.
+pub(crate) fn is_columnar(headers: &HeaderMap) -> bool {
+    media_type(headers).eq_ignore_ascii_case(unjank_columns::MEDIA_TYPE)
 }
 
 /// The content type without its parameters.

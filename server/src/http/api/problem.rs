@@ -124,11 +124,17 @@ impl Problem {
         .with(WWW_AUTHENTICATE, "Bearer")
     }
 
+    pub(super) fn no_session() -> Self {
+        let detail = "log in: this path is for users with a session, and takes no API token";
+        Self::new(StatusCode::UNAUTHORIZED, "token_missing", detail)
+            .with(WWW_AUTHENTICATE, "Bearer")
+    }
+
     pub(super) fn unknown_token() -> Self {
         Self::new(
             StatusCode::UNAUTHORIZED,
             "token_unknown",
-            "this API token is unknown, expired or revoked: `unjank token create` makes a new one",
+            "this API token is unknown, expired or revoked: `unjank token create` makes a new one, with the server's --config or --data-dir",
         )
         .with(WWW_AUTHENTICATE, "Bearer")
     }

@@ -26,6 +26,7 @@ pub(crate) const CODES: &[(&str, &[u16])] = &[
     ("internal", &[500]),
     ("invalid", &[422]),
     ("invalid_body", &[400, 422]),
+    ("invalid_columns", &[400]),
     ("invalid_envelope", &[400]),
     ("invalid_json", &[400]),
     ("invalid_otlp", &[400]),

@@ -79,7 +79,7 @@ impl Principal {
                     scope: TokenScope::Symbols,
                     ..
                 } => Err(Problem::role(
-                    "viewer, and a token that is not only for symbol files",
+                    "viewer, and a token that is not limited to symbol files",
                 )),
                 principal => Ok(principal),
             },
@@ -154,7 +154,11 @@ impl Principal {
 }
 
 async fn person(parts: &Parts, app: &App) -> Result<Person, Problem> {
-    let token = session_cookie(&parts.headers).ok_or_else(Problem::no_token)?;
+    let token = session_cookie(&parts.headers);
+    let token = token.ok_or_else(|| match parts.headers.contains_key(AUTHORIZATION) {
+        true => Problem::no_session(),
+        false => Problem::no_token(),
+    })?;
     let now = app.clock.now();
     let (holder, user) = app.logins.holder(&app.control, token, now).await?;
     Ok(Person {

@@ -14,7 +14,7 @@ use unjank_protocol::{Batch, Receipt};
 use super::device::{Device, presented_key};
 use crate::access::Caller;
 use crate::app::App;
-use crate::http::api::body::{Content, declared_bytes, receive};
+use crate::http::api::body::{Content, declared_bytes, is_columnar, receive};
 use crate::http::api::openapi::{BatchBody, ContentEncoding, Refused, UploadedBody};
 use crate::http::api::problem::Problem;
 use crate::intake::{Format, Upload};
@@ -26,7 +26,10 @@ use crate::intake::{Format, Upload};
 #[utoipa::path(
     post, path = "/v1/ingest", tag = "ingest",
     params(ContentEncoding),
-    request_body(content = Batch<'_>, description = "At most 1 MiB as sent, 10 MiB after decompression, 10,000 events."),
+    request_body(
+        content = Batch<'_>,
+        description = "At most 1 MiB as sent, 10 MiB after decompression, 10,000 events. The same batch as columns has the content type `application/vnd.unjank.batch.v2`."
+    ),
     responses(
         (status = 202, description = "The events survive the crash of the server and of the store.", body = Receipt<'_>),
         Refused<(Device, UploadedBody, BatchBody)>,
@@ -38,12 +41,17 @@ pub(super) async fn ingest(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
+    let format = if is_columnar(&headers) {
+        Format::Columns
+    } else {
+        Format::Batch
+    };
     let sent = Sent {
         limit: app.intake.limits().compressed_bytes,
         headers: &headers,
         body,
-        content: Content::Json,
-        format: Format::Batch,
+        content: Content::Batch,
+        format,
     };
     match take_counted(&app, device, sent).await {
         Ok(receipt) => (StatusCode::ACCEPTED, Json(receipt)).into_response(),
@@ -69,7 +77,7 @@ pub(super) async fn take_counted(
 ) -> Result<Receipt<'static>, Problem> {
     let started = Instant::now();
     let stored = match sent.format {
-        Format::Batch => StatusCode::ACCEPTED,
+        Format::Batch | Format::Columns => StatusCode::ACCEPTED,
         Format::Otlp(..) => StatusCode::OK,
     };
     let answer = match device {

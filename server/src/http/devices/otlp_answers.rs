@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use unjank_protocol::{Receipt, Signal};
 
-use super::grpc;
+use super::grpc_answers;
 use crate::http::api::problem::{Detail, Problem};
 use crate::otlp::{Form, Kind};
 
@@ -33,7 +33,7 @@ pub(crate) fn stored(receipt: &Receipt<'_>, kind: Kind, form: Form) -> Response 
 
 /// Answers a stored request over gRPC.
 pub(super) fn stored_message(receipt: &Receipt<'_>, kind: Kind) -> Response {
-    let mut response = grpc::answer(&export_response(rejected(receipt, kind).as_ref()));
+    let mut response = grpc_answers::answer(&export_response(rejected(receipt, kind).as_ref()));
     response.headers_mut().extend(config_etag(receipt));
     response
 }
@@ -61,7 +61,7 @@ pub(crate) fn refused(problem: Problem, form: Form) -> Response {
 pub(super) fn refused_message(problem: Problem) -> Response {
     let refusal = Refusal::new(problem);
     let details = rpc_status(refusal.code, &refusal.message, refusal.wait_s);
-    grpc::failure(refusal.code, &refusal.message, &details)
+    grpc_answers::failure(refusal.code, &refusal.message, &details)
 }
 
 fn content_type(form: Form) -> [(HeaderName, HeaderValue); 1] {
@@ -98,10 +98,11 @@ fn rejected(receipt: &Receipt<'_>, kind: Kind) -> Option<Rejected> {
     let events = listed.count() as u64 + unlisted + over;
     let reason = match first {
         Some(first) => format!("{}: {}", first.code, first.detail),
-        None if over == 0 => "invalid_event: the reasons of these events are not listed".to_owned(),
-        None => {
-            "rate_limited: more events a second than the project allows for the signal".to_owned()
+        None if over == 0 => {
+            "invalid_event: too many events were rejected to list the reasons for these".to_owned()
         }
+        None => "rate_limited: the project is over its quota of events per second for the signal"
+            .to_owned(),
     };
     (events > 0).then_some(Rejected { events, reason })
 }

@@ -123,7 +123,7 @@ pub(super) async fn save(
             && changes_origin(&known.document.endpoint, &document.endpoint) =>
         {
             return Err(invalid(
-                "the saved headers are for another server than that of the new `endpoint`: send `headers` again, or {}"
+                "the saved headers belong to the server of the old `endpoint`: send `headers` again, or {}"
                     .to_owned(),
             ));
         }

@@ -218,6 +218,6 @@ fn place(cursor: &str) -> Result<SessionPlace, Problem> {
         is_known.then_some((last, Uuid::try_parse(session).ok()?))
     };
     read().ok_or_else(|| {
-        Problem::invalid_question("`cursor` must be `next` of an answer to the same query")
+        Problem::invalid_question("`cursor` must be the `next` of an earlier answer to this query")
     })
 }

@@ -20,7 +20,7 @@ use crate::http::api::openapi::{Missing, Refused, RunsQuery};
 use crate::http::api::problem::Problem;
 use crate::http::api::roles::{Member, Viewer};
 use crate::http::api::turns::turn;
-use crate::http::triage::handling::{GroupPath, group_of};
+use crate::http::triage::jank_group::{GroupPath, group_of};
 use crate::query::{
     FlameNode, JankStacks, LatestBuild, NamedQuery, QueryError, flame, folded, latest_builds,
     speedscope,

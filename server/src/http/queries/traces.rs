@@ -307,7 +307,7 @@ fn place(first: First, cursor: &str) -> Result<SpanPlace, Problem> {
     };
     read().ok_or_else(|| {
         Problem::invalid_question(
-            "`cursor` must be `next` of an answer to the same query, in the same order",
+            "`cursor` must be the `next` of an earlier answer to this query, with the same `order`",
         )
     })
 }

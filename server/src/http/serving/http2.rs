@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::fair_stream::FairStream;
-use super::listener::{HEAD_BYTES, HEAD_TIMEOUT};
+use super::head_limits::{HEAD_BYTES, HEAD_TIMEOUT};
 
 /// The most requests of a connection at a time. Exporters send one or two; proxies open more connections.
 const MOST_REQUESTS: usize = 16;

@@ -21,13 +21,9 @@ use tokio_util::sync::CancellationToken;
 use unjank_foundation::shares::{Holder, Share, Shares};
 
 use super::fair_stream::FairStream;
+use super::head_limits::{HEAD_BYTES, HEAD_TIMEOUT};
 use super::http2;
 use crate::trusted_proxies::TrustedProxies;
-
-/// The largest head of a request. A connection reads ahead by at most this size.
-pub(super) const HEAD_BYTES: usize = 16 << 10;
-/// Timeout for the head of a request. Also ends idle connections.
-pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The answer to an address with too many connections.
 const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n";

@@ -34,6 +34,11 @@ frame-ancestors 'none'";
 /// Paths for programs. An unknown path below them is a problem, not a page.
 const NO_PAGES: [&str; 3] = ["/api", "/v1", "/ofrep"];
 
+/// Whether the interface was built before this program.
+pub(crate) fn is_built() -> bool {
+    Built::get(INDEX).is_some()
+}
+
 /// Serves a file of the interface. Any other address that a browser opens gets the interface itself, which does the routing.
 pub(crate) async fn serve(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     if method != Method::GET && method != Method::HEAD {

@@ -15,11 +15,11 @@ use serde_json::Value;
 use sha1::{Digest, Sha1};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
-use unjank_symbols::SymbolId;
 use zip::ZipArchive;
 
 use super::pace::Pace;
-use super::uploads::{MAX_REQUEST_BYTES, dif, shown};
+use super::request_size::MAX_REQUEST_BYTES;
+use super::uploads::{dif, id_in, shown};
 use crate::app::App;
 use crate::http::api::problem::Problem;
 use crate::http::api::roles::Uploader;
@@ -234,12 +234,6 @@ fn cut(name: &str, from: &mut impl Read, pieces: &mpsc::Sender<Piece>) -> Result
         .blocking_send(file)
         .map_err(|_| "the upload was cancelled".to_owned())?;
     Ok(bytes)
-}
-
-/// Mappings are named `proguard/<id>.txt`.
-pub(super) fn id_in(name: &str) -> Option<SymbolId> {
-    let name = name.trim_start_matches('/');
-    SymbolId::parse(name.strip_prefix("proguard/")?.strip_suffix(".txt")?)
 }
 
 /// Waits until all files are stored, because the tool does not poll.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::extract::multipart::MultipartError;
 use tokio::time::{Instant, timeout};
 
-use super::uploads::broken;
+use super::request_size::broken;
 use crate::http::api::problem::Problem;
 
 /// How long a sender may pause in all, besides the time that its bytes take at the least rate.

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::multipart::{Field, MultipartError};
+use axum::extract::multipart::Field;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Multipart, Path, State};
-use axum::http::StatusCode;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -24,7 +23,6 @@ use unjank_database::{Build, ControlError, SymbolFile};
 use unjank_foundation::shares::Share;
 use unjank_symbols::{Format, SymbolId};
 
-use super::archives::id_in;
 use super::pace::Pace;
 use crate::app::App;
 use crate::http::api::problem::{Detail, Problem};
@@ -33,8 +31,6 @@ use crate::symbols::{
     AssemblyRequest, AssemblyState, CHUNK_BYTES, MAX_FILE_BYTES, PROPOSED_CHUNK_BYTES,
 };
 
-/// The maximum size of a request with chunks.
-pub(super) const MAX_REQUEST_BYTES: usize = 32 << 20;
 /// The request size that the server announces to upload tools, without the headers of the parts.
 const PROPOSED_REQUEST_BYTES: usize = 1_000_000;
 /// The maximum number of chunks in a request.
@@ -92,13 +88,6 @@ pub(super) async fn chunks(
     tokio::time::timeout(PATIENCE, receive)
         .await
         .map_err(|_| Problem::stalled())?
-}
-
-pub(crate) fn broken(error: &MultipartError) -> Problem {
-    match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large(MAX_REQUEST_BYTES),
-        _ => Problem::unfit_body(error.body_text()),
-    }
 }
 
 /// Reads a part: a chunk in a field `file` or, compressed, `file_gzip`, whose file name is the SHA-1.
@@ -316,6 +305,12 @@ pub(super) async fn assemble_bundle(
     let states = app.symbols.assemble(vec![request], turn).await?;
     let state = states.into_iter().next().unwrap_or(AssemblyState::Working);
     Ok(Json(state.into()))
+}
+
+/// Returns the id in the name of a mapping: `proguard/<id>.txt`.
+pub(super) fn id_in(name: &str) -> Option<SymbolId> {
+    let name = name.trim_start_matches('/');
+    SymbolId::parse(name.strip_prefix("proguard/")?.strip_suffix(".txt")?)
 }
 
 /// The name of a file as lists show it. It is never used as a path.

@@ -14,7 +14,7 @@ use unjank_foundation::clock::UnixTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::handling::{GroupPath, group_id, group_of, title_of};
+use super::jank_group::{GroupPath, group_id, group_of, title_of};
 use crate::app::App;
 use crate::http::api::ids::{IdPath, id_of};
 use crate::http::api::object::Object;

@@ -4,8 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use form_urlencoded::parse;
 use serde::{Deserialize, Serialize};
 use unjank_database::{Commented, GroupDecision, HandledGroup, NewDecision};
@@ -13,13 +12,14 @@ use unjank_foundation::clock::UnixTime;
 use utoipa::ToSchema;
 
 use super::comments::{CommentBody, comments_on};
+use super::jank_group::{GroupPath, group_id, group_of, title_of};
 use crate::app::App;
 use crate::http::api::object::Object;
 use crate::http::api::openapi::{Conflict, Invalid, JsonBody, Missing, Refused, RunsQuery};
 use crate::http::api::problem::Problem;
 use crate::http::api::roles::{Editor, Member, Viewer};
 use crate::http::api::turns::turn;
-use crate::query::{GroupFilter, GroupStatus, QueryError, reopened_groups};
+use crate::query::{GroupFilter, GroupStatus, reopened_groups};
 
 /// The maximum number of groups in one request: as many as a table has.
 const MOST_GROUPS: usize = 1_000;
@@ -92,28 +92,6 @@ pub(super) struct Discussion {
     handling: HandlingBody,
     /// Oldest first, at most 200.
     comments: Vec<CommentBody>,
-}
-
-pub(crate) type GroupPath = Result<Path<(String, String)>, PathRejection>;
-
-/// Reads the group of a path. No group has the number 0, and ids have no leading zeros.
-pub(crate) fn group_of(path: GroupPath) -> Result<u64, Problem> {
-    let Path((_, text)) = path.map_err(|_| Problem::not_found())?;
-    group_id(&text).ok_or_else(Problem::not_found)
-}
-
-pub(crate) fn group_id(text: &str) -> Option<u64> {
-    let number = text.parse::<u64>().ok();
-    number.filter(|number| *number > 0 && number.to_string() == text)
-}
-
-/// Returns the title of a group of the project. A group without stacks is not found, like a group of another project.
-pub(super) async fn title_of(app: &App, member: &Member, group: u64) -> Result<String, Problem> {
-    let _turn = turn(app, &member.actor).await?;
-    let title = app.clickhouse.group_title(&member.project, group).await;
-    title
-        .map_err(QueryError::from)?
-        .ok_or_else(Problem::not_found)
 }
 
 /// Returns the resolved and ignored groups that `wanted` selects, and those of them that came back.

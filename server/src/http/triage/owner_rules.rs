@@ -11,7 +11,7 @@ use unjank_protocol::Frame;
 use unjank_stacks::Rules;
 use utoipa::ToSchema;
 
-use super::handling::{GroupPath, group_of};
+use super::jank_group::{GroupPath, group_of};
 use crate::access::owner_rules::{OwnerWish, propose};
 use crate::app::App;
 use crate::http::api::object::Object;

@@ -7,12 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
-use unjank_foundation::clock::{HOUR, UnixTime};
+use unjank_foundation::clock::UnixTime;
 use unjank_foundation::fingerprint::fingerprint;
 use unjank_protocol::Signal;
 use uuid::Uuid;
 
+use super::dead_letter_header::DeadLetter;
 use super::delivery::{self, Parcel};
 use super::destination::Destination;
 use super::ledger::{Fold, Ledger};
@@ -23,23 +23,6 @@ use crate::store::clickhouse::{ClickHouse, Failure};
 use crate::store::durable_file::DurableFiles;
 use crate::store::range_number::Number;
 use crate::store::upkeep::erase::ErasureScope;
-
-/// The header of an item.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeadLetter {
-    pub id: String,
-    pub table: String,
-    pub project: String,
-    pub rows: usize,
-    pub received_at: UnixTime,
-    pub error: String,
-    /// The deduplication token under which an older server sent the rows.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub token: String,
-    /// The number of the rows if ClickHouse stored them despite the error.
-    #[serde(default)]
-    pub number: Number,
-}
 
 /// The log id and the fold under which a retry stores, rolls up and counts its rows. No other rows use them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -369,11 +352,6 @@ fn is_of(item: &DeadLetter, frame: &[u8], whose: Option<&ErasureScope>) -> Resul
         return Ok(true);
     };
     Ok(whose.has(&Frame::read(frame)?, item.received_at)?)
-}
-
-/// Returns the start of the hour that contains `time`, in seconds since the epoch (ClickHouse's `DateTime`).
-pub(super) fn hour_of(time: UnixTime) -> u32 {
-    u32::try_from(time.floor(HOUR).as_secs()).unwrap_or_default()
 }
 
 #[cfg(test)]

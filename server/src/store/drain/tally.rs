@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use time::OffsetDateTime;
-use unjank_foundation::clock::UnixTime;
+use unjank_foundation::clock::{HOUR, UnixTime};
 use unjank_protocol::Signal;
 use uuid::Uuid;
 
-use super::dead_letter::{DeadLetter, hour_of};
+use super::dead_letter_header::DeadLetter;
 use super::delivery::wait_for_end;
 use super::destination::{Destination, Insert};
 use crate::records::columns::{FrameBuilder, Kind};
@@ -269,6 +269,11 @@ fn first_hour(month: Month) -> u32 {
     let first = of_year.and_then(|month| time::Date::from_calendar_date(year, month, 1).ok());
     let seconds = first.map_or(0, |first| first.midnight().assume_utc().unix_timestamp());
     u32::try_from(seconds).unwrap_or_default()
+}
+
+/// Returns the start of the hour that contains `time`, in seconds since the epoch (ClickHouse's `DateTime`).
+fn hour_of(time: UnixTime) -> u32 {
+    u32::try_from(time.floor(HOUR).as_secs()).unwrap_or_default()
 }
 
 #[cfg(test)]

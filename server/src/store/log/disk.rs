@@ -179,7 +179,12 @@ impl Disk {
 
     /// Rejects a whole group without touching the disk.
     fn refuse_all(&self, appends: Vec<Append>) {
-        self.fails(NEARLY_FULL, NEARLY_FULL);
+        let free = free_bytes(&self.dir).unwrap_or_default();
+        let least = self.min_free_bytes;
+        self.fails(
+            NEARLY_FULL,
+            &format!("{NEARLY_FULL}: {free} bytes are free, less than --min-free-bytes ({least})"),
+        );
         for append in appends {
             let _unheard = append.done.send(Err(LogError::DiskFull)).is_err();
         }

@@ -1,7 +1,5 @@
 //! Dimensions `attribute.<name>`: the attributes that the app gives to metrics and spans. Only raw rows have them.
 
-use super::define::{Dimension, Subject};
-
 /// Begins the name of such a dimension.
 const PREFIX: &str = "attribute.";
 /// The subjects whose raw rows have the column `attributes`.
@@ -18,12 +16,11 @@ pub(super) struct AttributeName {
     length: usize,
 }
 
-/// Returns the dimension, if the subject has attributes and the name of the attribute can be queried. An event without the attribute has
-/// the empty text.
-pub(super) fn dimension(subject: &Subject, name: &str) -> Option<Dimension> {
-    let has_attributes = SUBJECTS.contains(&subject.name);
-    let attribute = AttributeName::parse(name).filter(|_| has_attributes)?;
-    Some(Dimension::of_attribute(attribute))
+/// Returns the attribute that a dimension of a subject names, if the subject has attributes and the name of the attribute can be queried. An
+/// event without the attribute has the empty text.
+pub(super) fn attribute(subject: &str, dimension: &str) -> Option<AttributeName> {
+    let has_attributes = SUBJECTS.contains(&subject);
+    AttributeName::parse(dimension).filter(|_| has_attributes)
 }
 
 impl AttributeName {
@@ -58,6 +55,11 @@ impl AttributeName {
 mod tests {
     use super::super::subject;
     use super::*;
+    use crate::store::reads::define::{Dimension, Subject};
+
+    fn dimension(subject: &Subject, name: &str) -> Option<Dimension> {
+        attribute(subject.name, name).map(Dimension::of_attribute)
+    }
 
     #[test]
     fn only_plain_names_of_subjects_with_attributes_are_dimensions() {

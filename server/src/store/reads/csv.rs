@@ -5,7 +5,8 @@ use clickhouse::query::BytesCursor;
 use serde::Deserialize;
 
 use super::define::Dimension;
-use super::statement::{Reading, Rest};
+use super::reading::Reading;
+use super::statement::Rest;
 use crate::spreadsheet::FORMULA;
 use crate::store::clickhouse::{ClickHouse, Failure};
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::aggregate::{Aggregate, Measure};
-use super::attributes::AttributeName;
+use super::attributes::{AttributeName, attribute};
 use super::functions::OfFunction;
 use super::janks_during_spans::During;
 
@@ -86,7 +86,7 @@ impl Subject {
         let mut dimensions = self.dimensions.iter().chain(self.common());
         let own = dimensions.find(|one| one.name == name);
         own.copied()
-            .or_else(|| super::attributes::dimension(self, name))
+            .or_else(|| attribute(self.name, name).map(Dimension::of_attribute))
     }
 
     #[must_use]
@@ -176,6 +176,18 @@ impl Dimension {
         Self {
             during: Some(during),
             ..dimension(name, "''", Kept::Never)
+        }
+    }
+
+    pub(super) fn is_of_function(&self) -> bool {
+        self.of_function.is_some()
+    }
+
+    /// The value of a row as a text that people can read.
+    pub(super) fn readable(&self, value: &str, database: &str) -> String {
+        match self.of_function {
+            Some(part) => part.of_row(value, database),
+            None => format!("toString({value})"),
         }
     }
 

@@ -9,8 +9,9 @@ use unjank_stacks::{readable_function, top_level_code};
 use uuid::Uuid;
 
 use super::functions::{IS_OBFUSCATED, OfFunction, package};
+use super::reading::Reading;
 use super::run::Read;
-use super::statement::{Reading, Rest};
+use super::statement::Rest;
 use crate::store::clickhouse::{ClickHouse, Failure};
 use crate::store::stacks::stored_stacks::{latest_symbolication, readable_columns};
 

@@ -3,8 +3,6 @@
 //! Spans of obfuscated functions are stored with the key of the function (see `ingest::functions`), so that a mapping that arrives later
 //! needs no change of rows: queries look up the names in `function_names`.
 
-use super::define::Dimension;
-
 /// Maximum number of functions of a project that queries can name. The latest symbolicated functions take precedence.
 const MOST: u32 = 100_000;
 
@@ -85,20 +83,6 @@ impl OfFunction {
             self.key(),
             condition(&self.readable())
         )
-    }
-}
-
-impl Dimension {
-    pub(super) fn is_of_function(&self) -> bool {
-        self.of_function.is_some()
-    }
-
-    /// The value of a row as a text that people can read.
-    pub(super) fn readable(&self, value: &str, database: &str) -> String {
-        match self.of_function {
-            Some(part) => part.of_row(value, database),
-            None => format!("toString({value})"),
-        }
     }
 }
 

@@ -4,7 +4,8 @@ use bytes::BytesMut;
 use clickhouse::query::BytesCursor;
 
 use super::functions::OfFunction;
-use super::statement::{Reading, Rest, Statement};
+use super::reading::Reading;
+use super::statement::{Rest, Statement};
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// Per subject: the signal's name in a report file, and the columns. `{name}` is the readable name of a span.

@@ -8,7 +8,7 @@ use unjank_foundation::clock::UnixTime;
 use unjank_symbols::{SymbolId, map_id_of};
 use utoipa::ToSchema;
 
-use super::statement::Span;
+use super::reading::Span;
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// The maximum number of versions of an app that are listed for one build.

@@ -10,7 +10,8 @@ use super::Read;
 use super::details::StoredSpan;
 use super::functions::{OfFunction, package};
 use super::parts::Part;
-use super::statement::{Grain, Reading, Rest, Statement};
+use super::reading::{Grain, Reading};
+use super::statement::{Rest, Statement};
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// Maximum number of spans that are counted.

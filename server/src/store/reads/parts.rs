@@ -4,7 +4,7 @@
 use unjank_foundation::clock::{DAY, HOUR};
 
 use super::define::Kept;
-use super::statement::{Base, Grain, Reading, Span};
+use super::reading::{Base, Grain, Reading, Span};
 
 /// One source and the periods that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use clickhouse::Row;
 use clickhouse::query::Query;
 use serde::Deserialize;
 
-use super::statement::{Reading, Sort, Statement};
+use super::reading::{Reading, Sort};
+use super::statement::Statement;
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// A slower query is cancelled, because a client waits for it.

@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use super::functions::OfFunction;
 use super::parts::Part;
-use super::statement::{Reading, Rest, Statement};
+use super::reading::Reading;
+use super::statement::{Rest, Statement};
 use super::subjects::requests::{HOST, IS_REQUEST, METHOD, PATH, STATUS_CODE};
 use crate::store::clickhouse::{ClickHouse, Failure};
 

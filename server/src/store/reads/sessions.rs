@@ -9,7 +9,8 @@ use unjank_protocol::Timestamp;
 use uuid::Uuid;
 
 use super::parts::Part;
-use super::statement::{Reading, Statement};
+use super::reading::Reading;
+use super::statement::Statement;
 use super::subjects::requests::IS_REQUEST;
 use crate::store::clickhouse::{ClickHouse, Failure};
 

@@ -12,7 +12,8 @@ use statrs::function::erf::erfc;
 use super::aggregate::{Aggregation, Formula, Measure};
 use super::define::Dimension;
 use super::parts::Part;
-use super::statement::{Filter, Grain, Reading, Span, Statement, Wanted};
+use super::reading::{Filter, Grain, Reading, Span, Wanted};
+use super::statement::Statement;
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// One side of a comparison.

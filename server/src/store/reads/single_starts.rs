@@ -4,8 +4,9 @@ use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::reading::Reading;
 use super::run::Read;
-use super::statement::{Reading, Rest};
+use super::statement::Rest;
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// An app start as it was reported.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use unjank_foundation::clock::DAY;
 
 use super::define::Time;
-use super::statement::{Grain, Reading, Span, Statement};
+use super::reading::{Grain, Reading, Span};
+use super::statement::Statement;
 
 impl Reading {
     /// Returns the time of a row in seconds since the epoch: the time of arrival if `received` is set.

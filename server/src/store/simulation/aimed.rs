@@ -13,7 +13,8 @@ use super::batch::{Batch, Event};
 use super::world::{Answer, Running, World};
 use super::{retry_dead_letters, verdict};
 use crate::metrics::Metrics;
-use crate::store::drain::dead_letter::{DeadLetter, DeadLetterError};
+use crate::store::drain::dead_letter::DeadLetterError;
+use crate::store::drain::dead_letter_header::DeadLetter;
 
 /// ClickHouse rejects events whose ids are divisible by this number.
 const POISON: u64 = 11;

@@ -1,14 +1,13 @@
 //! A model of `unjank backup` and `unjank restore`: the same steps in the same order, with pauses between them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::disk::Image;
-use super::store::Part;
+use super::backup_set::BackupSet;
 use super::world::World;
 use crate::store::old_fault::{OldFault, is_back};
 
@@ -18,16 +17,6 @@ const PARTS: [&[&str]; 3] = [
     &["spans", "traffic"],
     &["batches", "split_batches"],
 ];
-
-/// A complete set.
-#[derive(Debug)]
-pub(super) struct BackupSet {
-    tables: BTreeMap<String, Vec<Part>>,
-    /// The log and the dead letters.
-    files: Image,
-    /// The events that were acknowledged before the log was copied.
-    acknowledged: BTreeSet<u64>,
-}
 
 /// Makes backups until it is aborted. The world keeps the latest complete backup.
 pub(super) async fn run(world: Arc<World>) {

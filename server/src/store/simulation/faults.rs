@@ -7,117 +7,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::disk::Image;
+use super::fault_kinds::{Fault, end_later};
 use super::world::{Running, World};
-use super::{backups, drain, sharing};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fault {
-    Kill,
-    PowerCut,
-    DiskFails,
-    DiskFull,
-    StoreRestarts,
-    StoreFails,
-    StoreSlow,
-    TableAway,
-    Refused,
-    LostLog,
-    LostLedger,
-    OlderLedger,
-    OlderFolder,
-    /// A backup is restored.
-    Restored,
-    TooLarge,
-    /// A graceful restart.
-    Stop,
-    /// An operator retries a dead letter.
-    Retry,
-    /// The process stops and continues later.
-    Paused,
-    ControlAway,
-    ControlFails,
-    /// One server cannot reach ClickHouse.
-    StoreAway,
-    LateInserts,
-    /// A server is lost, a copy of its log is drained, and the server comes back.
-    Drained,
-    /// A copy of a log is drained whose server runs without the control database.
-    CutOff,
-}
-
-impl Fault {
-    pub(super) const ALL: [Self; 17] = [
-        Self::Kill,
-        Self::PowerCut,
-        Self::DiskFails,
-        Self::DiskFull,
-        Self::StoreRestarts,
-        Self::StoreFails,
-        Self::StoreSlow,
-        Self::TableAway,
-        Self::Refused,
-        Self::LostLog,
-        Self::LostLedger,
-        Self::OlderLedger,
-        Self::OlderFolder,
-        Self::TooLarge,
-        Self::Stop,
-        Self::Retry,
-        Self::Restored,
-    ];
-
-    /// The faults of servers that share a control database.
-    pub(super) const SHARED: [Self; 19] = [
-        Self::Kill,
-        Self::PowerCut,
-        Self::DiskFails,
-        Self::DiskFull,
-        Self::StoreRestarts,
-        Self::StoreFails,
-        Self::StoreSlow,
-        Self::TableAway,
-        Self::LostLedger,
-        Self::OlderLedger,
-        Self::TooLarge,
-        Self::Stop,
-        Self::Paused,
-        Self::ControlAway,
-        Self::ControlFails,
-        Self::StoreAway,
-        Self::LateInserts,
-        Self::Drained,
-        Self::CutOff,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Kill => "process killed",
-            Self::PowerCut => "power cut",
-            Self::DiskFails => "disk fails",
-            Self::DiskFull => "disk full",
-            Self::StoreRestarts => "ClickHouse killed",
-            Self::StoreFails => "ClickHouse fails at random",
-            Self::StoreSlow => "ClickHouse slow",
-            Self::TableAway => "table away",
-            Self::Refused => "content refused",
-            Self::LostLog => "log lost",
-            Self::LostLedger => "ledger lost",
-            Self::OlderLedger => "older ledger restored",
-            Self::OlderFolder => "older folder restored",
-            Self::Restored => "backup restored",
-            Self::TooLarge => "batches too large",
-            Self::Stop => "server stopped",
-            Self::Retry => "dead letter retried",
-            Self::Paused => "process paused",
-            Self::ControlAway => "control database unreachable",
-            Self::ControlFails => "control database fails at random",
-            Self::StoreAway => "ClickHouse unreachable",
-            Self::LateInserts => "INSERTs end late",
-            Self::Drained => "lost log drained",
-            Self::CutOff => "log of a running server drained",
-        }
-    }
-}
+use super::{backups, drain, sharing_faults};
 
 /// How often and how long faults strike.
 #[derive(Clone, Copy)]
@@ -203,17 +95,6 @@ async fn start(world: &Arc<World>) -> Running {
         }
     }
 }
-
-/// Ends a fault after a while: at most one of these times, in milliseconds.
-pub(super) fn end_later(world: &Arc<World>, longest: &[u64], end: fn(&World)) {
-    let longest = world.chance.pick(longest);
-    let (world, wait) = (Arc::clone(world), world.chance.millis(500, longest));
-    tokio::spawn(async move {
-        sleep(wait).await;
-        end(&world);
-    });
-}
-
 /// Applies a fault. Returns the fault if it needs the server to be down.
 fn strike(world: &Arc<World>, running: &Running, fault: Fault) -> Option<Fault> {
     let chance = &world.chance;
@@ -275,7 +156,7 @@ fn strike(world: &Arc<World>, running: &Running, fault: Fault) -> Option<Fault> 
         | Fault::ControlFails
         | Fault::StoreAway
         | Fault::LateInserts
-        | Fault::CutOff => sharing::strike(world, fault),
+        | Fault::CutOff => sharing_faults::strike(world, fault),
         Fault::TooLarge => {
             world.allow_events(chance.below(4) as usize + 1);
             for_a_while(|world| world.allow_events(usize::MAX));
@@ -328,5 +209,5 @@ fn heal(world: &World) {
     (tables.table_away, tables.poison) = (None, None);
     drop(tables);
     world.allow_events(usize::MAX);
-    sharing::heal(world);
+    sharing_faults::heal(world);
 }

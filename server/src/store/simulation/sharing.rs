@@ -1,20 +1,18 @@
 //! Worlds with two servers, which share ClickHouse, the control database and their devices. `unjank log drain` drains copies of their logs.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::join;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::control::Control;
-use super::faults::{Fault, Pace, end_later, run_with_faults};
+use super::fault_kinds::Fault;
+use super::faults::{Pace, run_with_faults};
 use super::world::World;
-use super::{Outcome, device, drain, some_of, verdict};
+use super::{Outcome, device, some_of, verdict};
 
 /// How long faults strike, in seconds. Most periods exceed the two minutes after which a server counts as gone.
 const TIMES: [u64; 4] = [60, 200, 200, 400];
-/// How long a server is paused or cut off, in milliseconds: less than the age at which claims are too old, a little more, and more than two minutes.
-const AWAY: [u64; 4] = [2_000, 50_000, 110_000, 250_000];
 /// After the last fault, everything must be stored within this simulated time.
 const REST: Duration = Duration::from_secs(1_800);
 /// How far the clock of the second server is ahead, in microseconds. The times of this simulation are whole milliseconds, so the servers never
@@ -78,47 +76,4 @@ fn without_known_limits(mut faults: Vec<Fault>) -> Vec<Fault> {
         faults.retain(|fault| !matches!(fault, Fault::Paused | Fault::StoreSlow));
     }
     faults
-}
-
-/// Applies a fault of servers that share a control database.
-pub(super) fn strike(world: &Arc<World>, fault: Fault) {
-    match fault {
-        Fault::Paused => {
-            world.host.pause();
-            end_later(world, &AWAY, |world| world.host.resume());
-        }
-        Fault::ControlAway => {
-            world.host.cut_off_control(true);
-            end_later(world, &AWAY, |world| world.host.cut_off_control(false));
-        }
-        Fault::StoreAway => {
-            world.host.cut_off_store(true);
-            end_later(world, &AWAY, |world| world.host.cut_off_store(false));
-        }
-        Fault::ControlFails => {
-            let failing = world.chance.pick(&[20, 100, 400]);
-            fail_control(world, failing);
-            end_later(world, &AWAY, |world| fail_control(world, 0));
-        }
-        Fault::LateInserts => {
-            world.store.be_late(true);
-            end_later(world, &AWAY, |world| world.store.be_late(false));
-        }
-        Fault::CutOff => drain::cut_off(world),
-        _ => {}
-    }
-}
-
-fn fail_control(world: &World, per_mille: u64) {
-    if let Some(control) = &world.control {
-        control.fail(per_mille);
-    }
-}
-
-pub(super) fn heal(world: &World) {
-    world.host.resume();
-    world.host.cut_off_control(false);
-    world.host.cut_off_store(false);
-    world.store.be_late(false);
-    fail_control(world, 0);
 }

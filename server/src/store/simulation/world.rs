@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use unjank_foundation::clock::{Clock, UnixTime};
 
-use super::backups::BackupSet;
+use super::backup_set::BackupSet;
 use super::batch::Batch;
 use super::chance::{Chance, History};
 use super::connection::Connection;

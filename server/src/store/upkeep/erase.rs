@@ -12,8 +12,9 @@ use unjank_foundation::clock::UnixTime;
 use uuid::Uuid;
 
 use super::books::start_of;
-use super::mutations::of_erasure;
+use super::mutations::{LONG_QUERY, of_erasure};
 use super::retention::OF_STACKS;
+use super::sql_text::text;
 use crate::records::columns::{Kind, SAME, uuid_bytes};
 use crate::records::native::{BadFrame, Frame};
 use crate::records::record::Outcome;
@@ -64,8 +65,6 @@ const STACKS_AT_ONCE: usize = 5_000;
 const MOST_STACKS: usize = 100_000;
 /// Statements of an erasure yield to queries of users.
 const SETTINGS: [(&str, &str); 3] = [("max_threads", "2"), ("priority", "10"), LONG_QUERY];
-/// A statement with 50 user ids is longer than ClickHouse allows by default.
-pub(super) const LONG_QUERY: (&str, &str) = ("max_query_size", "4194304");
 
 /// The ids of subjects as SQL expressions, and their `until` times.
 struct Listed {
@@ -162,12 +161,6 @@ impl ErasureScope {
                 || users.any(|one| one.id.as_bytes() == user && received_at <= one.until),
         )
     }
-}
-
-/// Returns a text as an SQL expression. It is hexadecimal, so it cannot break out of the statement.
-pub(crate) fn text(text: &str) -> String {
-    let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
-    format!("unhex('{hex}')")
 }
 
 /// A condition on the time at which a row was made.

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use super::books::{bound, month_of};
-use super::erase::text;
 use super::mutations::OLD_ROWS;
 use super::rebuild::of_month;
 use super::retention::Retention;
+use super::sql_text::text;
 use crate::store::clickhouse::{ClickHouse, Failure};
 use crate::store::raw_tables::{RAW, RawTable};
 

@@ -5,11 +5,14 @@ use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::erase::{LONG_QUERY, text};
+use super::sql_text::text;
 use crate::store::clickhouse::{ClickHouse, Failure};
 
 /// Marks the mutations that delete expired rows, or the oldest rows of a project that exceeds its disk quota.
 pub(super) const OLD_ROWS: &str = "old rows";
+
+/// A statement with 50 user ids is longer than ClickHouse allows by default.
+pub(super) const LONG_QUERY: (&str, &str) = ("max_query_size", "4194304");
 
 /// Returns the mark of the mutations of an erasure.
 pub(super) fn of_erasure(mark: Uuid) -> String {

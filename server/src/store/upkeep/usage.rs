@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use unjank_foundation::clock::UnixTime;
 use utoipa::ToSchema;
 
-use super::erase::text;
+use super::sql_text::text;
 use crate::store::clickhouse::{ClickHouse, Failure};
 use crate::store::raw_tables::RAW;
 

@@ -3,7 +3,7 @@
 //! The compiler makes an instance of a generic function for each type, clones functions to optimize them, and numbers closures. A stack is
 //! known by its functions, so these differences would split what belongs together, within a build and between builds.
 
-use super::rust_types;
+mod rust_types;
 
 /// Signs that belong to the name of an operator of C++, longest first.
 const OPERATORS: [&str; 40] = [

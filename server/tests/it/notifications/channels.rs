@@ -112,7 +112,7 @@ async fn invalid_channels_are_refused_with_a_remedy() {
         ),
         (
             json!({"kind": "alertmanager", "name": "x", "url": url, "digest": true}),
-            "no digest",
+            "the digest",
         ),
         (json!({"kind": "email", "name": "x"}), "`to` must have"),
         (

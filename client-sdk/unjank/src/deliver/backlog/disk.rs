@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::{LEAST_BYTES, MOST_LABEL, MOST_RECORD};
 use crate::clock::{Setting, age_us};
 use crate::deliver::batch::{Sealed, parts_of};
+use crate::deliver::form::Form;
 use crate::deliver::losses::{Losses, Reason, ReportedLosses};
 
 /// The header before each batch on disk.
@@ -24,6 +25,8 @@ pub(super) struct Label {
     pub(super) reported_losses: ReportedLosses,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) split_from: Vec<Uuid>,
+    #[serde(default, skip_serializing_if = "Form::is_json")]
+    pub(super) form: Form,
 }
 
 impl Label {
@@ -34,6 +37,7 @@ impl Label {
             events: sealed.events.clone(),
             reported_losses: sealed.reported_losses.clone(),
             split_from: sealed.split_from.clone(),
+            form: sealed.form,
         }
     }
 
@@ -157,6 +161,7 @@ impl Disk {
             reported_losses: label.reported_losses,
             split_from: label.split_from,
             setting: Setting::default(),
+            form: label.form,
             body: body.to_vec(),
         }))
     }

@@ -5,7 +5,8 @@ mod changed;
 use unjank_protocol::{Batch, Metric};
 
 use super::*;
-use crate::deliver::batch::tests::pending;
+use crate::deliver::batch::tests::{pending, split};
+use crate::deliver::form::Form;
 use crate::deliver::losses::ReportedLosses;
 
 const DAY_US: i64 = 86_400_000_000;
@@ -17,6 +18,7 @@ fn sealed(number: u128, bytes: usize) -> Sealed {
         reported_losses: ReportedLosses::new(),
         split_from: Vec::new(),
         setting: Setting::default(),
+        form: Form::Columns,
         body: vec![7; bytes],
     }
 }
@@ -220,7 +222,7 @@ impl Drop for Unreadable {
 fn halves_replace_a_batch_that_fills_the_limit() {
     let losses = Losses::default();
     let whole = of_metrics(40);
-    let halves = whole.split().unwrap();
+    let halves = split(&whole);
     let room: usize = halves.iter().map(|half| half.body.len()).sum();
     let mut backlog = Backlog::in_memory(room as u64);
     backlog.push(whole.clone(), &losses);
@@ -232,8 +234,8 @@ fn halves_replace_a_batch_that_fills_the_limit() {
 #[test]
 fn each_part_waits_once_whenever_a_split_is_killed() {
     let whole = of_metrics(8);
-    let halves = whole.split().unwrap();
-    let quarters = halves[0].split().unwrap();
+    let halves = split(&whole);
+    let quarters = split(&halves[0]);
     let [first, second] = halves;
     let [left_quarter, right_quarter] = quarters;
     // What is on disk, and what waits after the server has refused the batch again as too large.
@@ -284,7 +286,7 @@ fn a_batch_over_the_record_limit_is_whole_after_a_kill_between_its_halves() {
         .seal(1)
         .unwrap();
     assert!(is_too_large(&whole));
-    let [first, second] = whole.split().unwrap();
+    let [first, second] = split(&whole);
     for before in [
         vec![],
         vec![first.clone()],
@@ -316,7 +318,8 @@ fn halves_read_from_disk_name_all_their_ancestors() {
     assert!(backlog.holds(whole.batch_id) && !backlog.may_lose(whole.batch_id));
     backlog.split(&half, &losses);
     let last = taken(&mut backlog, &losses).pop().unwrap();
-    let json = zstd::stream::decode_all(last.request().unwrap().as_slice()).unwrap();
+    let upload = last.request(false).unwrap();
+    let json = zstd::stream::decode_all(upload.body.as_slice()).unwrap();
     let batch: Batch<'_> = serde_json::from_slice(&json).unwrap();
     assert_eq!(batch.split_from, [whole.batch_id, half.batch_id]);
     let names: Vec<&str> = batch
@@ -325,6 +328,22 @@ fn halves_read_from_disk_name_all_their_ancestors() {
         .map(|Metric { name, .. }| name.as_str())
         .collect();
     assert_eq!(names, ["m2", "m3"]);
+}
+
+#[test]
+fn a_batch_that_an_earlier_version_left_is_sent_as_json() {
+    let before = Sealed {
+        form: Form::Json,
+        ..sealed(1, 100)
+    };
+    // Earlier versions wrote no form.
+    let label = serde_json::to_string(&Label::new(&before)).unwrap();
+    assert!(!label.contains("form"), "{label}");
+    let (folder, losses) = (left(&[before, sealed(2, 100)]), Losses::default());
+    let found = taken(&mut opened(&folder, &losses), &losses);
+    let forms = [true, false].map(|reads_columns| found[0].request(reads_columns).unwrap().form);
+    assert_eq!(forms, [Form::Json; 2]);
+    assert_eq!(found[1].request(true).unwrap().form, Form::Columns);
 }
 
 #[test]

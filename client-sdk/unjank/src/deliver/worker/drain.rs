@@ -1,6 +1,6 @@
 //! Takes what the threads of the app recorded, and adds it to the pending batch.
 
-use unjank_protocol::{Limits, Signal, Span, Text};
+use unjank_protocol::{Limits, Span, Text};
 
 use super::Worker;
 use crate::clock::{Moment, whole_millis};
@@ -38,8 +38,8 @@ impl Worker {
                 self.seal();
             }
         }
+        self.spill.events(&self.pending);
         self.spill_stall();
-        self.spill.write();
     }
 
     /// Whether code of the app, or a view of current values, sees events.
@@ -59,8 +59,7 @@ impl Worker {
         let meaning = meaning(record, times, &mut self.names, &self.shared);
         let mut span = record.to_span(&meaning, Text::from);
         span.sample_rate = (span.sample_rate * probability).max(Limits::SMALLEST_RATE);
-        let json = self.pending.add_span(&span);
-        self.spill.event(Signal::Spans, json);
+        self.pending.add_span(&span);
     }
 
     /// Adds an event, unless the app drops it.
@@ -80,14 +79,12 @@ impl Worker {
         crate::live::see(&event);
         self.notify(|reporter| reporter.report_tagged(&event, tags));
         self.prepare(turn, now);
-        let json = self.pending.add(event);
-        self.spill.event(signal, json);
+        self.pending.add(event);
     }
 
     /// Prepares the pending batch for an event.
     fn prepare(&mut self, turn: Turn, now: Moment) {
         self.follow_user(turn);
-        self.spill.begin(|| self.pending.head().ok());
         self.pending_since.get_or_insert(now);
     }
 

@@ -23,11 +23,11 @@ impl Worker {
         let mut stall = stall.map(Event::Jank);
         let is_kept = stall.as_mut().is_some_and(|stall| self.lets_pass(stall));
         self.announce(stall.as_ref().filter(|_| is_kept));
-        self.spill.begin(|| self.pending.head().ok());
-        match &stall {
-            Some(Event::Jank(stall)) if is_kept => self.spill.stall(Some(stall)),
-            _ => self.spill.stall(None),
-        }
+        let stall = match &stall {
+            Some(Event::Jank(stall)) if is_kept => Some(stall),
+            _ => None,
+        };
+        self.spill.stall(stall, &self.pending);
     }
 
     /// Notifies the reporters of a stall that began.
@@ -45,7 +45,6 @@ impl Worker {
     pub(super) fn seal_and_spill(&mut self) {
         self.seal();
         self.spill_stall();
-        self.spill.write();
     }
 
     pub(super) fn clear_spill(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::local::New;
+use super::new_span::New;
 use crate::measure::client::Shared;
 use crate::measure::should_trace::SpanStart;
 

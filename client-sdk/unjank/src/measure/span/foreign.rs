@@ -6,7 +6,8 @@ use compact_str::CompactString;
 use tracing_core::Metadata;
 use unjank_protocol::SpanStatus;
 
-use super::local::{self, New};
+use super::local;
+use super::new_span::New;
 use super::{DetachedSpan, MOST, Open, SpanContext, begin, extras};
 use crate::measure::site::{Site, SourceLocation};
 

@@ -8,35 +8,18 @@ use unjank_protocol::SpanStatus;
 
 use super::Open;
 use super::decision::is_wanted;
+use super::new_span::New;
 use super::shares::{Known, Rates};
 use super::short;
 use super::stack::Stack;
 use super::task::Task;
 use crate::measure::client::{self, Shared};
 use crate::measure::rings::Writer;
-use crate::measure::site::Site;
 use crate::measure::span_record::{Extras, Queued, SpanRecord};
 use crate::measure::system_trace::SystemTrace;
 use crate::measure::ticks::Tick;
 use crate::names::NameId;
 use crate::random::{draw_of, random, randoms};
-
-/// A span to begin.
-pub(super) struct New<'n> {
-    pub(super) site: Site,
-    /// The name, if it was built at run time. The name of the site is then empty.
-    pub(super) own_name: Option<String>,
-    /// The parent, unless it is the span that is open on the thread.
-    pub(super) parent: Option<&'n Open>,
-    /// Whether the span is detached from the thread at once. The system trace then has no section of the thread for it.
-    pub(super) is_detached: bool,
-}
-
-impl New<'_> {
-    pub(super) fn name(&self) -> &str {
-        self.own_name.as_deref().unwrap_or(self.site.name)
-    }
-}
 
 pub(super) struct Local {
     stack: Stack,
@@ -48,6 +31,8 @@ pub(super) struct Local {
     rates: Rates,
     known: client::Known,
     ring: Ring,
+    /// Empty extras for the next span that needs them, because the ring leaves the box here.
+    spare: Option<Box<Extras>>,
 }
 
 /// A client's id, and the ring that this thread writes for it.
@@ -62,6 +47,7 @@ thread_local! {
         rates: Rates::NONE,
         known: client::Known::NONE,
         ring: Ring(0, None),
+        spare: None,
     }) };
 }
 
@@ -203,11 +189,14 @@ pub(super) fn open_of(key: u64) -> Option<Open> {
     })
 }
 
-/// Changes a recorded span of this thread. The change must not call code of the app.
-pub(super) fn change(key: u64, change: impl FnOnce(&mut SpanRecord)) {
+/// Changes the extras of a recorded span of this thread. The change must not call code of the app.
+#[inline]
+pub(super) fn change(key: u64, change: impl FnOnce(&mut Extras)) {
     with(|local| {
         let place = local.stack.place(key)?;
-        change(&mut local.stack.open_mut().get_mut(place)?.record);
+        let record = &mut local.stack.open_mut().get_mut(place)?.record;
+        let spare = || local.spare.take().unwrap_or_default();
+        change(record.extras.get_or_insert_with(spare));
         Some(())
     });
 }
@@ -313,6 +302,9 @@ impl Local {
         }
         if short::keeps(shared, below, frame.keeps_below, record) {
             self.ring.keep(shared, record);
+            if record.extras.is_some() {
+                self.spare = record.extras.take();
+            }
         } else {
             record.extras = None;
         }

@@ -2,7 +2,7 @@
 
 use unjank_protocol::SpanKind;
 
-use super::local::New;
+use super::new_span::New;
 use super::{DetachedSpan, begin};
 use crate::bounded_text::cut;
 use crate::measure::site::Site;

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::local::New;
+use super::new_span::New;
 use crate::measure::client::Shared;
 use crate::measure::sampling::Share;
 use crate::measure::site::Site;

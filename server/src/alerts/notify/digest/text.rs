@@ -2,10 +2,21 @@
 
 use std::fmt::Write as _;
 
+use super::amount::amount;
 use super::{Digest, Lost, users};
 
 /// How many installs and users the text lists. The tables have all of them.
 const LISTED: usize = 10;
+
+impl Digest {
+    /// Formats the subject of the mail, which is also the title of the digest.
+    #[must_use]
+    pub fn subject(&self) -> String {
+        let Self { project, day, .. } = self;
+        let (worse, new) = (self.regressions.len(), self.new_groups.len());
+        format!("unjank: {project} on {day}: {worse} regressions, {new} new jank groups")
+    }
+}
 
 /// Formats the digest as plain text.
 #[must_use]
@@ -106,20 +117,6 @@ fn health(digest: &Digest) -> Vec<String> {
 /// Shortens an id to its first characters.
 fn short(id: &str) -> String {
     id.chars().take(8).collect()
-}
-
-pub(super) fn amount(value: f64, unit: &str) -> String {
-    match unit {
-        "us" if value >= 1e6 => format!("{:.2} s", value / 1e6),
-        "us" => format!("{:.1} ms", value / 1e3),
-        "ms" if value >= 1e4 => format!("{:.2} s", value / 1e3),
-        "ms" => format!("{value:.1} ms"),
-        "share" => format!("{:.2} %", value * 100.0),
-        "bytes" if value >= 1e9 => format!("{:.2} GB", value / 1e9),
-        "bytes" if value >= 1e6 => format!("{:.1} MB", value / 1e6),
-        "bytes" => format!("{:.1} kB", value / 1e3),
-        _ => format!("{value}"),
-    }
 }
 
 /// Formats the traffic of all installs as CSV. Ids are UUIDs and the rest are numbers, so nothing needs quotes.

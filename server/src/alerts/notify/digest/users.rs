@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::text::amount;
+use super::amount::amount;
 use super::{Asking, Digest, number};
 use crate::query::{NamedQuery, QueryError};
 use crate::spreadsheet::cell;

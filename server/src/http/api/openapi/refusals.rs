@@ -89,8 +89,8 @@ refuses! {
     OwnApp: "key_not_for_app" "token_not_for_install";
     /// A batch.
     BatchBody: "batch_in_flight" "body_too_large" "body_truncated" "corrupt_encoding" "decompressed_too_large" "disk_full"
-        "invalid_envelope" "invalid_json" "invalid_resource" "key_not_for_app" "log_full" "not_durable" "quota_bytes" "quota_disk"
-        "quota_events" "record_too_large" "token_not_for_install" "too_many_events";
+        "invalid_columns" "invalid_envelope" "invalid_json" "invalid_resource" "key_not_for_app" "log_full" "not_durable" "quota_bytes"
+        "quota_disk" "quota_events" "record_too_large" "token_not_for_install" "too_many_events";
 }
 
 macro_rules! refuses_all {

@@ -16,7 +16,7 @@ impl Problem {
         Self::new(
             StatusCode::BAD_REQUEST,
             "invalid_otlp",
-            "the body is not one message of gRPC: its prefix does not have its length",
+            "the body is not one gRPC message: its length differs from the length in its prefix",
         )
     }
 
@@ -25,6 +25,14 @@ impl Problem {
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "content_type",
             "send `Content-Type: application/grpc` with protobuf",
+        )
+    }
+
+    pub(crate) fn batch_content_type() -> Self {
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "content_type",
+            "send `Content-Type: application/json`, or `application/vnd.unjank.batch.v2` with columns",
         )
     }
 
@@ -51,11 +59,13 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let (status, code) = match &refusal {
             Refusal::NotJson { .. } => (StatusCode::BAD_REQUEST, "invalid_json"),
+            Refusal::NotColumns(_) => (StatusCode::BAD_REQUEST, "invalid_columns"),
             Refusal::Envelope(_) => (StatusCode::BAD_REQUEST, "invalid_envelope"),
             Refusal::Resource(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_resource"),
             Refusal::TooManyEvents { .. } | Refusal::ListsTooLarge { .. } => {
                 (StatusCode::PAYLOAD_TOO_LARGE, "too_many_events")
             }
+            Refusal::TextsTooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "decompressed_too_large"),
             Refusal::WrongApp(_) => (StatusCode::FORBIDDEN, "key_not_for_app"),
             Refusal::WrongInstall => (StatusCode::FORBIDDEN, "token_not_for_install"),
         };
@@ -109,7 +119,7 @@ impl From<KeyError> for Problem {
             KeyError::TokenRequired => Self::new(
                 StatusCode::FORBIDDEN,
                 "device_token_required",
-                "this project takes no ingest keys: send `Authorization: Bearer <device token>`, a token that the app's own back end makes",
+                "this project accepts only device tokens: send `Authorization: Bearer <device token>`, with a token that the app's own back end signs",
             ),
         }
     }
@@ -120,15 +130,15 @@ impl From<OverQuota> for Problem {
         let (code, detail) = match over.exceeded {
             Exceeded::Events => (
                 "quota_events",
-                "more events a second than the key or the project may send: send it again later",
+                "the key or the project is over its quota of events per second: retry later",
             ),
             Exceeded::Bytes => (
                 "quota_bytes",
-                "more bytes a day than the key or the project may send: send it again later",
+                "the key or the project is over its quota of bytes per day: retry later",
             ),
             Exceeded::Disk => (
                 "quota_disk",
-                "the project's events take more room on the disk than they may: send it again later",
+                "the project is over its quota of disk space: retry later",
             ),
         };
         Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail).spread(over.retry_after_s())

@@ -170,10 +170,14 @@ impl IntoParams for QueryParameters {
             ),
             parameter(
                 "base_from",
-                "Compare with another period: its start …",
+                "The start of another period to compare with.",
                 &time,
             ),
-            parameter("base_to", "… and its end.", &time),
+            parameter(
+                "base_to",
+                "The end of the period that starts at `base_from`.",
+                &time,
+            ),
             parameter(
                 "base_app_version",
                 "Compare with another version: on the same days, at the same age, or in the period `base_from` to `base_to`.",

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{Sent, is_same_record};
 use crate::store::clickhouse::Failure;
-use crate::store::drain::dead_letter::DeadLetter;
+use crate::store::drain::dead_letter_header::DeadLetter;
 use crate::store::drain::delivery::{Parcel, wait_for_end};
 use crate::store::drain::destination::Destination;
 use crate::store::drain::ledger::Range;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Sent;
 use crate::records::native::Frame;
 use crate::store::clickhouse::Failure;
-use crate::store::drain::dead_letter::DeadLetter;
+use crate::store::drain::dead_letter_header::DeadLetter;
 use crate::store::drain::delivery::Parcel;
 use crate::store::drain::destination::Destination;
 use crate::store::drain::ledger::Range;

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use unjank_database::{ControlError, SymbolFile};
 use unjank_foundation::clock::HOUR;
 
-use super::assemblies::{AssembleError, Assemblies, AssemblyRequest, Key};
+use super::Assemblies;
+use crate::symbols::assemble_error::AssembleError;
+use crate::symbols::assembly_request::{AssemblyRequest, Key};
 
 #[derive(Default)]
 pub(super) struct KnownFiles {
