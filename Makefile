@@ -9,7 +9,7 @@ MAKEFLAGS += --keep-going
 # Says how long a step took.
 STAGE := sh .ci/stage
 # All crates, with the optional features of the SDK.
-ALL := --locked --workspace --features unjank/tracing,unjank/test-kit,unjank/reqwest,unjank/egui,unjank/live-terminal
+ALL := --locked --workspace --features unjank/tracing,unjank/test-kit,unjank/reqwest,unjank/egui,unjank/live-terminal,unjank/platform-verifier
 WEB := dashboards/web
 WEB_INSTALLED := $(WEB)/node_modules/.package-lock.json
 WEB_SOURCES := server/openapi.json $(shell find $(WEB)/src $(WEB)/public $(WEB)/build -type f) $(wildcard $(WEB)/*.*)

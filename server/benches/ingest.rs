@@ -197,7 +197,8 @@ fn columns_steps(group: &mut BenchmarkGroup<'_, WallTime>, context: &Context<'_>
     });
     let prepare = |columns: &[u8]| {
         let most_bytes = limits.decompressed_bytes;
-        let checked = ingest::check_columns(columns, most_bytes, context.device, limits, NOW);
+        let body = ingest::Body::new(columns);
+        let checked = ingest::check_columns(&body, most_bytes, context.device, limits, NOW);
         checked.unwrap().into_record(context, None)
     };
     assert_eq!(prepare(&columns).receipt.accepted, SPANS);

@@ -48,9 +48,15 @@ pub fn public(app: Arc<App>) -> Router {
     layers::around(routes).with_state(app)
 }
 
-/// What clients may call over HTTP/2. Answers are small, so a client that does not read them holds little.
-pub fn grpc(app: Arc<App>) -> Router {
-    layers::around(devices::grpc()).with_state(app)
+/// What clients may call over HTTP/2: all routes for devices, because some proxies speak it to every route. Answers are small, so a client that does
+/// not read them holds little.
+pub fn http2(app: Arc<App>) -> Router {
+    let routes = Router::new()
+        .merge(devices::routes(&app.web_origins))
+        .merge(devices::grpc())
+        .merge(serving::health())
+        .fallback(devices::not_over_http2);
+    layers::around(routes).with_state(app)
 }
 
 /// Routes for operators.

@@ -114,7 +114,7 @@ pub fn check<'a>(
 
 /// Does the same with a columnar batch. It may stand for no more than JSON of `most_bytes` bytes, or is refused for its size.
 pub fn check_columns<'a>(
-    body: &'a [u8],
+    body: &'a Body<'_>,
     most_bytes: usize,
     device: &Device,
     limits: &Limits,
@@ -123,7 +123,7 @@ pub fn check_columns<'a>(
     let (decoded, text_bytes) = decode_columns::decode(body, most_bytes, limits)?;
     let Decoded { batch, rejections } = decoded;
     envelope::check(&batch)?;
-    let body_bytes = body.len().max(text_bytes);
+    let body_bytes = body.bytes().len().max(text_bytes);
     let checked = Checked::new(vec![batch], body_bytes, rejections, received_at);
     checked.check(device, limits)
 }

@@ -334,8 +334,7 @@ impl Preparation {
         let (kind, form) = match self.format {
             Format::Batch => return Ok(ingest::check(body, device, limits, received_at)?),
             Format::Columns => {
-                let columns = body.bytes();
-                let checked = ingest::check_columns(columns, limit, device, limits, received_at);
+                let checked = ingest::check_columns(body, limit, device, limits, received_at);
                 return Ok(checked?);
             }
             Format::Otlp(kind, form) => (kind, form),

@@ -6,14 +6,17 @@
 mod attribute_values;
 mod attributes;
 mod distribution;
+mod grpc_message;
 mod logs;
 mod message;
 mod metric_kit;
 mod metrics;
+mod old_http_names;
 mod request;
 mod resource;
 mod scalars;
 mod spans;
+mod stack_text;
 mod value;
 mod wire;
 
@@ -26,6 +29,8 @@ use sha2::{Digest, Sha256};
 use unjank_foundation::ids::hashed_id;
 use unjank_protocol::{Attributes, Batch, Jank, Metric, Signal, Span, SpanEvent, Text};
 use uuid::Uuid;
+
+pub use self::grpc_message::{NotOneMessage, PREFIX, only_message};
 
 use self::message::{Raw, from_json, from_proto};
 use self::request::{Export, OfScope};

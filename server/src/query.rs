@@ -29,7 +29,7 @@ mod version_numbers;
 
 pub use self::answer::{Shape, Steady, Steps, distribution, series};
 pub use self::callees_per_span::{ExampleCall, PerTraced};
-pub use self::chrome::chrome_trace;
+pub use self::chrome::{TraceJanks, chrome_trace};
 pub use self::flame::{FlameNode, WeighedStack, flame, folded, speedscope};
 pub use self::group_filter::{GroupFilter, GroupStatus};
 pub use self::jank_stacks::{JankStack, JankStacks};
@@ -48,7 +48,7 @@ pub use self::sessions::{
 };
 pub use self::significance::{SIGNIFICANCE, Significance, significance, strata_of};
 pub use self::span_breakdown::{BaseTimes, Inside, InsideRow, Looked, inside};
-pub use self::span_stacks::{SpanStack, span_stacks};
+pub use self::span_stacks::{ChosenSpans, SpanBounds, SpanStacks};
 pub use self::stored_run::{MOST_EVENTS, stored_run};
 pub use self::version_numbers::{Numbers, numbers_of_versions};
 

@@ -395,7 +395,7 @@ fn start_listeners(
         listeners.public,
         Routes {
             http1: http::public(Arc::clone(app)),
-            http2: Some(http::grpc(Arc::clone(app))),
+            http2: Some(http::http2(Arc::clone(app))),
         },
         ListenerSettings {
             max_connections: app.connections,

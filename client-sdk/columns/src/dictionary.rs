@@ -2,6 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use unjank_protocol::Text;
+
 use crate::faults::Unreadable;
 use crate::varint::{put, take};
 
@@ -151,42 +153,73 @@ fn hash(text: &[u8], seed: u64) -> u32 {
     (mix(hash, last) >> 32) as u32
 }
 
-/// Reads what [`Dictionary::write`] wrote. An entry that is not UTF-8 is `None`: events that use it are malformed.
-pub(crate) fn read(section: &[u8]) -> Result<Vec<Option<&str>>, Unreadable> {
-    let mut rest = section;
-    let count = take(&mut rest).and_then(|count| usize::try_from(count).ok());
-    // The length of each takes a byte at least.
-    let count = count.filter(|count| *count <= rest.len());
-    let count = count.ok_or(Unreadable::Damaged)?;
-    if count > MOST_TEXTS {
-        return Err(Unreadable::TooManyTexts { limit: MOST_TEXTS });
-    }
-    let mut bytes = rest;
-    for _ in 0..count {
-        take(&mut bytes).ok_or(Unreadable::Damaged)?;
-    }
+/// Reads what [`Dictionary::write`] wrote. Fails if an entry is no text.
+pub(crate) fn read(section: &[u8]) -> Result<Vec<&str>, Unreadable> {
+    let (count, mut lengths, bytes) = parts(section)?;
     let mut texts = Vec::with_capacity(count + 1);
-    texts.push(Some(""));
+    texts.push("");
     // Checking all at once costs less than checking each.
     let whole = str::from_utf8(bytes).ok();
+    let whole = whole.filter(|_| !bytes.contains(&0));
     let mut start = 0_usize;
     for _ in 0..count {
-        let length = take(&mut rest).and_then(|length| usize::try_from(length).ok());
-        let end = length.and_then(|length| start.checked_add(length));
-        let end = end.filter(|end| *end <= bytes.len());
-        let end = end.ok_or(Unreadable::Damaged)?;
-        texts.push(match whole {
-            Some(whole) => whole.get(start..end),
-            None => bytes
-                .get(start..end)
-                .and_then(|text| str::from_utf8(text).ok()),
-        });
+        let end = next_end(&mut lengths, start, bytes)?;
+        // A text may end within a character that the next one completes.
+        if let Some(text) = whole.and_then(|whole| whole.get(start..end)) {
+            texts.push(text);
+        }
         start = end;
     }
     if start != bytes.len() {
         return Err(Unreadable::Damaged);
     }
-    Ok(texts)
+    match texts.len() > count {
+        true => Ok(texts),
+        false => Err(Unreadable::NoText),
+    }
+}
+
+/// Returns the section with U+FFFD in place of all that is no text. `None` if the section is damaged.
+pub(crate) fn mended(section: &[u8]) -> Option<Vec<u8>> {
+    let (count, mut lengths, bytes) = parts(section).ok()?;
+    let (mut out, mut texts) = (Vec::new(), Vec::new());
+    put(&mut out, count as u64);
+    let mut start = 0;
+    for _ in 0..count {
+        let end = next_end(&mut lengths, start, bytes).ok()?;
+        let text = String::from_utf8_lossy(bytes.get(start..end)?);
+        let text = Text::from(&*text);
+        put(&mut out, text.len() as u64);
+        texts.extend_from_slice(text.as_bytes());
+        start = end;
+    }
+    out.append(&mut texts);
+    (start == bytes.len()).then_some(out)
+}
+
+/// The number of entries, their lengths, and their bytes. The lengths are followed by the bytes.
+fn parts(section: &[u8]) -> Result<(usize, &[u8], &[u8]), Unreadable> {
+    let mut lengths = section;
+    let count = take(&mut lengths).and_then(|count| usize::try_from(count).ok());
+    // The length of each takes a byte at least.
+    let count = count.filter(|count| *count <= lengths.len());
+    let count = count.ok_or(Unreadable::Damaged)?;
+    if count > MOST_TEXTS {
+        return Err(Unreadable::TooManyTexts { limit: MOST_TEXTS });
+    }
+    let mut bytes = lengths;
+    for _ in 0..count {
+        take(&mut bytes).ok_or(Unreadable::Damaged)?;
+    }
+    Ok((count, lengths, bytes))
+}
+
+/// Takes the next length. Returns where the entry ends that begins at `start`.
+fn next_end(lengths: &mut &[u8], start: usize, bytes: &[u8]) -> Result<usize, Unreadable> {
+    let length = take(lengths).and_then(|length| usize::try_from(length).ok());
+    let end = length.and_then(|length| start.checked_add(length));
+    let end = end.filter(|end| *end <= bytes.len());
+    end.ok_or(Unreadable::Damaged)
 }
 
 /// More texts than a batch within the other limits needs.

@@ -44,9 +44,6 @@ pub enum Fault {
     /// A number that the table of shared structures does not have.
     #[error("the column refers to an entry that is not in the batch")]
     UnknownEntry,
-    /// A text that is not UTF-8.
-    #[error("the text is not UTF-8")]
-    NotUtf8,
 }
 
 /// Why a batch cannot be read.
@@ -58,6 +55,9 @@ pub enum Unreadable {
     /// A length or a number of rows is wrong, or bytes are missing.
     #[error("the body is damaged: a length or a number of rows does not match")]
     Damaged,
+    /// A text is not UTF-8, or has a NUL. [`crate::mended`] replaces both.
+    #[error("a text is not UTF-8, or has a NUL")]
+    NoText,
     /// A section occurs twice.
     #[error("section {0} occurs twice")]
     Twice(u64),

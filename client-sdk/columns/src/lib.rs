@@ -25,7 +25,7 @@ mod varint;
 mod writer;
 
 pub use faults::{Fault, Malformed, Unreadable};
-pub use reader::{Read, read};
+pub use reader::{Read, mended, read};
 pub use state::Bounds;
 pub use writer::{Event, Writer, sent, write};
 

@@ -8,7 +8,7 @@ use crate::envelope::Envelope;
 use crate::faults::{Fault, Malformed, Unreadable};
 use crate::kinds::{RowsCursor, is_known};
 use crate::rows::Rows;
-use crate::sections::{self, MAGIC};
+use crate::sections::{self, MAGIC, put_section};
 use crate::signals;
 use crate::state::{Bounds, Incoming};
 use crate::varint::{from_zigzag, take};
@@ -61,7 +61,8 @@ macro_rules! read_signal {
 ///
 /// # Errors
 ///
-/// If the body is damaged, has no valid envelope or is larger than `bounds`. A malformed event is no error, see [`Read::malformed`].
+/// If the body is damaged, has a text that is no text (see [`mended`]), has no valid envelope or is larger than `bounds`. A malformed event is no
+/// error, see [`Read::malformed`].
 pub fn read<'a>(body: &'a [u8], bounds: &Bounds) -> Result<Read<'a>, Unreadable> {
     let mut rest = body.strip_prefix(MAGIC).ok_or(Unreadable::NotColumnar)?;
     let mut state = Incoming::new(*bounds);
@@ -94,6 +95,23 @@ pub fn read<'a>(body: &'a [u8], bounds: &Bounds) -> Result<Read<'a>, Unreadable>
         malformed: state.left_out,
         text_bytes: state.text_bytes,
     })
+}
+
+/// Returns a batch whose texts are not UTF-8, or have a NUL, with U+FFFD in place of each such part: a text that was cut within a character costs
+/// the character. The result has at most four times as many bytes. `None` if the body is damaged.
+#[must_use]
+pub fn mended(body: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = body.strip_prefix(MAGIC)?;
+    let mut out = MAGIC.to_vec();
+    while !rest.is_empty() {
+        let section = take(&mut rest)?;
+        let bytes = take_bytes(&mut rest).ok()?;
+        match section {
+            sections::TEXTS => put_section(&mut out, section, &dictionary::mended(bytes)?),
+            _ => put_section(&mut out, section, bytes),
+        }
+    }
+    Some(out)
 }
 
 fn time(mut bytes: &[u8]) -> Result<Timestamp, Unreadable> {

@@ -47,7 +47,7 @@ impl Default for Bounds {
 
 /// What the columns of a batch share while it is read.
 pub(crate) struct Incoming<'a> {
-    pub(crate) texts: Vec<Option<&'a str>>,
+    pub(crate) texts: Vec<&'a str>,
     pub(crate) spans: PoolCursor<'a, 8>,
     /// The last time of the signal, in microseconds.
     pub(crate) time: i64,
@@ -66,7 +66,7 @@ pub(crate) struct Incoming<'a> {
 impl<'a> Incoming<'a> {
     pub(crate) fn new(bounds: Bounds) -> Self {
         Self {
-            texts: vec![Some("")],
+            texts: vec![""],
             spans: PoolCursor::default(),
             time: 0,
             fault: None,

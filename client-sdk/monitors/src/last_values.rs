@@ -2,43 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use unjank_protocol::Metric;
-
 /// The attribute with the time, in milliseconds.
 pub const SINCE_LAST: &str = "since_last_ms";
 /// Maximum number of metrics, counted with their attributes, whose time is remembered.
 const MOST: usize = 256;
+/// Capacity of the buffer for keys that is kept, in bytes.
+const KEY_BYTES: usize = 1_024;
 
-/// Adds to each value of a metric how long ago the last value of the same metric with the same attributes was, as the attribute
-/// [`SINCE_LAST`]. The first value has no such attribute, and neither has a 257th metric. Of aggregated values, the ends of the
-/// intervals count.
+/// Measures how long ago the last value of the same metric with the same attributes was, for the attribute [`SINCE_LAST`]. The first
+/// value has no such time, and neither has a 257th metric. Of aggregated values, the ends of the intervals count.
 ///
 /// ```
 /// use unjank_monitors::LastValues;
-/// use unjank_protocol::Metric;
 ///
 /// let mut last = LastValues::default();
-/// let value = |uptime_ms: u32| -> Metric<'static> {
-///     let json = format!(r#"{{"name": "m", "time": "2026-11-20T12:00:00Z", "value": 1, "uptime_ms": {uptime_ms}}}"#);
-///     serde_json::from_str(json.leak()).unwrap()
-/// };
-/// let (mut first, mut second) = (value(500), value(1_700));
-/// last.note(&mut first);
-/// last.note(&mut second);
-/// assert!(first.attributes.0.is_empty());
-/// assert_eq!((&*second.attributes.0[0].0, &*second.attributes.0[0].1), ("since_last_ms", "1200"));
+/// let images = [("cache", "images")];
+/// assert_eq!(last.since_last("bytes", images.into_iter(), 500), None);
+/// assert_eq!(last.since_last("bytes", [("cache", "texts")].into_iter(), 900), None);
+/// assert_eq!(last.since_last("bytes", images.into_iter(), 1_700), Some(1_200));
 /// ```
 #[derive(Debug, Default)]
-pub struct LastValues(BTreeMap<String, u64>);
+pub struct LastValues {
+    uptimes_ms: BTreeMap<String, u64>,
+    /// The key of the current value. Kept, so that only a new metric allocates.
+    key: String,
+}
 
 impl LastValues {
-    /// Notes a value and adds the attribute. An attribute of that name that the app gave is left as it is.
-    pub fn note(&mut self, metric: &mut Metric<'static>) {
-        let attributes = &mut metric.attributes.0;
-        let mut key = metric.name.to_string();
-        for (name, value) in attributes.iter() {
-            if &**name == SINCE_LAST {
-                return;
+    /// Notes a value. Returns the milliseconds since the last one. A value that has the attribute already is not noted.
+    pub fn since_last<'n, 'v>(
+        &mut self,
+        name: &str,
+        attributes: impl Iterator<Item = (&'n str, &'v str)>,
+        uptime_ms: u64,
+    ) -> Option<u64> {
+        let key = &mut self.key;
+        key.clear();
+        key.shrink_to(KEY_BYTES);
+        key.push_str(name);
+        for (name, value) in attributes {
+            if name == SINCE_LAST {
+                return None;
             }
             // No text of the wire has this character in practice, and a collision would only give a shorter time.
             key.push('\0');
@@ -46,12 +50,12 @@ impl LastValues {
             key.push('\0');
             key.push_str(value);
         }
-        let now = metric.uptime_ms;
-        if let Some(last) = self.0.get_mut(&key) {
-            let since = now.saturating_sub(std::mem::replace(last, now));
-            attributes.push((SINCE_LAST.into(), since.to_string().into()));
-        } else if self.0.len() < MOST {
-            self.0.insert(key, now);
+        if let Some(last) = self.uptimes_ms.get_mut(key.as_str()) {
+            return Some(uptime_ms.saturating_sub(std::mem::replace(last, uptime_ms)));
         }
+        if self.uptimes_ms.len() < MOST {
+            self.uptimes_ms.insert(key.clone(), uptime_ms);
+        }
+        None
     }
 }

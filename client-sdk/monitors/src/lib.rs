@@ -72,7 +72,7 @@ pub use metrics_window::{MetricWindows, Series};
 pub use names::bounded;
 pub use page_loads::{PageId, PageLoads, RequestId};
 pub use recompositions::Recompositions;
-pub use run_log::RunLog;
+pub use run_log::{LoggedAt, RunLog};
 pub use scene::Scene;
 pub use stalls::{CaptureRequest, FinishedStall, Samples, StallWatch, Watched};
 pub use traffic::{StateError, TrafficMeter, Transfer};

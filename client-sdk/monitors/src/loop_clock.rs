@@ -31,8 +31,8 @@ pub struct FinishedMessage {
 /// The state of the message that the main thread runs, shared with the watchdog (`Arc<LoopClock>` or a static).
 ///
 /// Only the main thread may call [`begin`](Self::begin) and [`end`](Self::end), which take two or three plain stores and no lock.
-/// One watchdog thread calls the rest. At most 16 long messages wait for the watchdog; further ones are dropped and counted in
-/// [`take_lost`](Self::take_lost).
+/// Any thread may call [`running`](Self::running), and one watchdog thread calls the rest. At most 16 long messages wait for the
+/// watchdog; further ones are dropped and counted in [`take_lost`](Self::take_lost).
 ///
 /// **Without hooks around messages** (heartbeats): the watchdog calls `begin` when it posts an empty message to the main loop,
 /// and that message calls `end`. Its wait in the queue then represents the message that blocks the loop. Post the next one only

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::lenient::{build, hertz, is_default, not_empty, null_as_default};
+use crate::lenient::{build, is_default, not_empty, null_as_default};
+use crate::scalar::{scalar, scalar_or_default};
 use crate::{Events, Text, Timestamp, for_each_signal};
 
 macro_rules! batch {
@@ -24,7 +25,7 @@ macro_rules! batch {
             #[serde(default, deserialize_with = "null_as_default")]
             pub session_id: Uuid,
             /// The revision of the configuration that is active on the device.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[serde(default, deserialize_with = "scalar", skip_serializing_if = "Option::is_none")]
             pub config_revision: Option<u64>,
             /// The ids of the batches from which this one was split because they were too large: the oldest first, the direct parent last. At most 16;
             /// missing if the batch was not split. If one of them is stored, the events of this batch are stored already, and are not stored again; the
@@ -107,7 +108,7 @@ pub struct Resource<'a> {
     #[serde(borrow, default)]
     pub device_class: Text<'a>,
     /// The refresh rate of the display in hertz; 0 if unknown.
-    #[serde(default, deserialize_with = "hertz")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub refresh_hz: u16,
     /// Language and region, such as `de-DE`.
     #[serde(borrow, default)]

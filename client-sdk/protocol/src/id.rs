@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use uuid::Uuid;
 
 /// The value of each hex digit, and `NOT_HEX` for every other byte. Every span has ids, so this is a hot path.
 const HEX: [u8; 256] = {
@@ -18,8 +19,27 @@ const HEX: [u8; 256] = {
 };
 const NOT_HEX: u8 = 0xff;
 
-/// Reads exactly 16 hex digits of either case.
+/// Reads 16 hex digits, or a UUID: both halves of it, combined. Swift, Kotlin and C# have no random ids but UUIDs.
 fn parse_u64(text: &[u8]) -> Option<u64> {
+    hex_u64(text).or_else(|| {
+        let (high, low) = uuid(text)?.as_u64_pair();
+        Some(high ^ low)
+    })
+}
+
+/// Reads 32 hex digits, or a UUID.
+fn parse_u128(text: &[u8]) -> Option<u128> {
+    hex_u128(text).or_else(|| Some(uuid(text)?.as_u128()))
+}
+
+/// Reads a UUID with hyphens, in braces or as 32 hex digits.
+#[cold]
+fn uuid(text: &[u8]) -> Option<Uuid> {
+    Uuid::try_parse_ascii(text).ok()
+}
+
+/// Reads exactly 16 hex digits of either case.
+fn hex_u64(text: &[u8]) -> Option<u64> {
     let digits: &[u8; 16] = text.try_into().ok()?;
     let (mut number, mut bad) = (0_u64, 0_u8);
     for byte in digits {
@@ -32,9 +52,9 @@ fn parse_u64(text: &[u8]) -> Option<u64> {
 }
 
 /// Reads exactly 32 hex digits of either case.
-fn parse_u128(text: &[u8]) -> Option<u128> {
+fn hex_u128(text: &[u8]) -> Option<u128> {
     let (high, low) = text.split_at_checked(16)?;
-    Some(u128::from(parse_u64(high)?) << 64 | u128::from(parse_u64(low)?))
+    Some(u128::from(hex_u64(high)?) << 64 | u128::from(hex_u64(low)?))
 }
 
 /// Hex digits. Aligned, because they are then read as a text several bytes at once.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::latest::latest;
-use crate::lenient::{frames, is_default, items, null_as_default, rate};
-use crate::signals::{is_whole, whole};
+use crate::lenient::{frames, is_default, items, null_as_default};
+use crate::scalar::{is_whole, rate, scalar, scalar_or_default, whole};
 use crate::{JankEnd, JankKind, Network, Text, Timestamp};
 
 /// A stall: the main loop was blocked. Contains the stack that was captured meanwhile.
@@ -20,6 +20,7 @@ pub struct Jank<'a> {
     /// The start of the stall.
     pub start: Timestamp,
     /// The duration in milliseconds: 0 to 24 h.
+    #[serde(deserialize_with = "scalar")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
     /// How it ended.
@@ -29,13 +30,13 @@ pub struct Jank<'a> {
     #[serde(borrow, default)]
     pub thread: Text<'a>,
     /// Whether the app was in the foreground.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub foreground: bool,
     /// The rule that matched.
     #[serde(default, deserialize_with = "null_as_default")]
     pub strategy: JankStrategy,
     /// Time since the app started, in milliseconds.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub uptime_ms: u64,
     /// The network.
@@ -87,13 +88,13 @@ fn is_finished(end: &JankEnd) -> bool {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JankStrategy {
     /// The minimum duration of a stall, in milliseconds.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub threshold_ms: u32,
     /// How many such stalls the period must have.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub count: u32,
     /// The period, in milliseconds; 0 for a single stall.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub period_ms: u32,
 }
 
@@ -102,6 +103,7 @@ pub struct JankStrategy {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JankSample<'a> {
     /// The time since the start of the stall, in milliseconds.
+    #[serde(deserialize_with = "scalar")]
     pub offset_ms: u32,
     /// The stack at that time, innermost frame first; at most 128 frames.
     #[serde(borrow, default, deserialize_with = "frames")]
@@ -140,21 +142,21 @@ pub struct Frame<'a> {
     /// The line, from 1; 0 or less if unknown (the JVM reports -2 for native methods).
     #[serde(
         default,
-        deserialize_with = "null_as_default",
+        deserialize_with = "scalar_or_default",
         skip_serializing_if = "is_unknown"
     )]
     pub line: i64,
     /// Whether the frame is native code called from a managed language. Not stored: two stacks that differ only in this are two stacks.
     #[serde(
         default,
-        deserialize_with = "null_as_default",
+        deserialize_with = "scalar_or_default",
         skip_serializing_if = "is_default"
     )]
     pub native: bool,
     /// The column, from 1; 0 if unknown. For Hermes bytecode, the line is 1 and the column is the offset of the bytecode plus 1.
     #[serde(
         default,
-        deserialize_with = "null_as_default",
+        deserialize_with = "scalar_or_default",
         skip_serializing_if = "is_default"
     )]
     pub column: u32,
@@ -162,15 +164,27 @@ pub struct Frame<'a> {
     #[serde(borrow, default, skip_serializing_if = "is_default")]
     pub build_id: Text<'a>,
     /// The offset of the instruction in the image, in bytes. For a caller, one byte before the return address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "scalar",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub offset: Option<u64>,
     /// The module in the batch's list [`modules`](crate::Batch::modules), from 0. It provides `module` and `build_id` if these are empty. An
     /// event that names a missing module is rejected (`unknown_module`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "scalar",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub module_index: Option<u32>,
     /// The address of the instruction in the process, in bytes. Used if `offset` is missing: the offset is `address` minus the
     /// module's `load_address`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "scalar",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub address: Option<u64>,
 }
 

@@ -10,6 +10,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::limits::{FRAMES, ITEMS};
+use crate::scalar::{Count, whole_number};
 use crate::text::TextVisitor;
 use crate::{SpanId, Text};
 
@@ -20,11 +21,6 @@ where
     T: Default + Deserialize<'de>,
 {
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
-}
-
-/// Reads a sample rate, or its text. Missing and `null`: every event was sent. The text `NaN` is read as such, so that the server rejects it.
-pub(crate) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    deserializer.deserialize_any(NumberVisitor { missing: 1.0 })
 }
 
 /// Values that say nothing are not written: they are what a missing field is read as.
@@ -61,68 +57,10 @@ pub(crate) fn parent<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<SpanId>, D::Error> {
     let text = Text::deserialize(deserializer)?;
-    if text.bytes().all(|digit| digit == b'0') {
+    if text.bytes().all(|digit| matches!(digit, b'0' | b'-')) {
         return Ok(None);
     }
     SpanId::deserialize(text.as_str().into_deserializer()).map(Some)
-}
-
-/// Reads a number of hertz, or its text. Systems report fractions, such as 59.94.
-pub(crate) fn hertz<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
-    let hertz = deserializer.deserialize_any(NumberVisitor { missing: 0.0 })?;
-    if !(0.0..=f64::from(u16::MAX)).contains(&hertz) {
-        return Err(D::Error::custom(format!(
-            "{hertz} is not a number of hertz from 0 to 65,535"
-        )));
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the range was checked"
-    )]
-    Ok(hertz.round() as u16)
-}
-
-/// A number or its text.
-struct NumberVisitor {
-    /// What `null` and the empty text are read as.
-    missing: f64,
-}
-
-impl Visitor<'_> for NumberVisitor {
-    type Value = f64;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, or a text with a number")
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "a float is what is asked for")]
-    fn visit_u64<E: Error>(self, number: u64) -> Result<f64, E> {
-        Ok(number as f64)
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "a float is what is asked for")]
-    fn visit_i64<E: Error>(self, number: i64) -> Result<f64, E> {
-        Ok(number as f64)
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<f64, E> {
-        Ok(number)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<f64, E> {
-        let digits = text.trim();
-        if digits.is_empty() {
-            return Ok(self.missing);
-        }
-        digits
-            .parse()
-            .map_err(|_| E::custom(format!("`{text}` is not a number")))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<f64, E> {
-        Ok(self.missing)
-    }
 }
 
 /// Reads a build number: a number, or the text of one, as systems of Apple have it.
@@ -134,25 +72,6 @@ pub(crate) fn build<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D
     }
     let wrong = || D::Error::custom(format!("a build is a whole number, not `{text}`"));
     whole_number(digits).ok_or_else(wrong)
-}
-
-/// Parses a whole number in any notation of the languages that clients are written in: `41250`, `41250.0`, `4.125e4`, `-0`.
-#[must_use]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the range is checked"
-)]
-pub fn whole_number(text: &str) -> Option<u64> {
-    /// From here on, floating-point numbers are not exact.
-    const LARGEST: f64 = 9_007_199_254_740_992.0;
-    let digits = text.trim_end_matches('0').strip_suffix('.');
-    if let Ok(number) = digits.unwrap_or(text).parse() {
-        return Some(number);
-    }
-    let number: f64 = text.parse().ok()?;
-    let is_whole = number.fract() == 0.0 && (0.0..=LARGEST).contains(&number);
-    is_whole.then_some(number as u64)
 }
 
 /// An empty list where a map is expected, as languages write it that have one type for both.
@@ -342,7 +261,7 @@ impl<'de> Visitor<'de> for HistogramVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Histogram, A::Error> {
-        entries(map, |Bound(bound), count: u32| Some((bound, count))).map(Histogram)
+        entries(map, |Bound(bound), Count(count)| Some((bound, count))).map(Histogram)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Histogram, A::Error> {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Text;
+use crate::scalar::scalar;
 
 /// One build of a program, library or script that the app has loaded, or the mapping of an obfuscated app. Frames refer to it by its
 /// index in the batch, so that its build id is sent once.
@@ -17,6 +18,10 @@ pub struct Module<'a> {
     #[serde(borrow, default)]
     pub build_id: Text<'a>,
     /// The address in the process at which the image starts, in bytes. Needed only for frames with an `address` instead of an `offset`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "scalar",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub load_address: Option<u64>,
 }

@@ -2,23 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::{hertz, is_default, items, null_as_default, parent, rate};
+use crate::lenient::{is_default, items, null_as_default, parent};
+use crate::scalar::{is_whole, rate, scalar, scalar_or_default, whole};
 use crate::{
-    AppStartKind, Attributes, Day, Histogram, LaunchKind, Network, PageOutcome, Signal, SpanId,
-    SpanKind, SpanStatus, Text, Timestamp, TraceId,
+    AppStartKind, Attributes, Day, Histogram, LaunchKind, Network, PageOutcome, SpanId, SpanKind,
+    SpanStatus, Text, Timestamp, TraceId,
 };
-
-pub(crate) fn whole() -> f64 {
-    1.0
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
-pub(crate) fn is_whole(rate: &f64) -> bool {
-    (*rate - 1.0).abs() < f64::EPSILON
-}
 
 /// The duration of an operation or a function call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +34,7 @@ pub struct Span<'a> {
     /// The start.
     pub start: Timestamp,
     /// The duration in microseconds: 0 to 24 h.
+    #[serde(deserialize_with = "scalar")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000_000i64))]
     pub duration_us: i64,
     /// The thread on which the span began.
@@ -53,7 +43,7 @@ pub struct Span<'a> {
     /// Whether it began on the main thread.
     #[serde(
         default,
-        deserialize_with = "null_as_default",
+        deserialize_with = "scalar_or_default",
         skip_serializing_if = "is_default"
     )]
     pub on_main_thread: bool,
@@ -69,7 +59,7 @@ pub struct Span<'a> {
     /// Time since the app started, in milliseconds.
     #[serde(
         default,
-        deserialize_with = "null_as_default",
+        deserialize_with = "scalar_or_default",
         skip_serializing_if = "is_default"
     )]
     #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
@@ -127,7 +117,7 @@ pub struct Code<'a> {
     /// The line, from 1; 0 if unknown.
     #[serde(
         default,
-        deserialize_with = "null_as_default",
+        deserialize_with = "scalar_or_default",
         skip_serializing_if = "is_default"
     )]
     pub line: u32,
@@ -155,33 +145,35 @@ pub struct FrameWindow<'a> {
     /// The start of the window.
     pub start: Timestamp,
     /// The length of the window in milliseconds: 0 to 24 h.
+    #[serde(deserialize_with = "scalar")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
     /// The refresh rate in hertz; 0 means the rate of the resource. The budget of a frame is 1000 / `refresh_hz` ms.
-    #[serde(default, deserialize_with = "hertz")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub refresh_hz: u16,
     /// The number of drawn frames.
+    #[serde(deserialize_with = "scalar")]
     pub frames_drawn: u32,
     /// The number of whole frame budgets that passed without a frame, between drawn frames.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub frames_dropped: u32,
     /// The number of frames that took longer than their budget (16 ms at 60 Hz).
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub slow_frames: u32,
     /// The number of frames that took longer than 700 ms.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub frozen_frames: u32,
     /// The largest number of frames dropped in a row.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub longest_drop: u32,
     /// The time during which frames were dropped, in milliseconds.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub jank_ms: u32,
     /// The sum of the time by which frames exceeded their budget, in milliseconds.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub delay_ms: u32,
     /// Time since the app started, in milliseconds.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub uptime_ms: u64,
     /// The network.
@@ -217,19 +209,19 @@ pub struct Traffic<'a> {
     #[serde(default)]
     pub network: Network,
     /// Bytes sent.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub tx_bytes: u64,
     /// Bytes received.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub rx_bytes: u64,
     /// The number of requests.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub requests: u64,
     /// The number of requests without a response.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub failed_requests: u64,
 }
@@ -245,18 +237,19 @@ pub struct PageLoad<'a> {
     /// When the page was initialized.
     pub start: Timestamp,
     /// T1: from the initialization to the first visible element, in milliseconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "scalar")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub t1_ms: Option<i64>,
     /// T2: from the start of the first request to the end of the last one, in milliseconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "scalar")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub t2_ms: Option<i64>,
     /// T3: from the arrival of the data to the final draw, in milliseconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "scalar")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub t3_ms: Option<i64>,
     /// From the initialization to the final draw, in milliseconds: 0 to 24 h. Not the sum of the parts, because they overlap.
+    #[serde(deserialize_with = "scalar")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub total_ms: i64,
     /// Whether the page was loaded for the first time in this process.
@@ -269,7 +262,7 @@ pub struct PageLoad<'a> {
     #[serde(default)]
     pub network: Network,
     /// Time since the app started, in milliseconds.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub uptime_ms: u64,
     /// The requests of the page, at most 64.
@@ -302,13 +295,13 @@ pub struct PageRequest<'a> {
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub path: Text<'a>,
     /// The start relative to the start of the page, in milliseconds. Negative if the request began earlier.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub offset_ms: i32,
     /// The duration in milliseconds.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub duration_ms: u32,
     /// The HTTP status; 0 without a response.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     pub status: u16,
 }
 
@@ -323,18 +316,31 @@ pub struct Metric<'a> {
     /// The time.
     pub time: Timestamp,
     /// The value, or the mean of several values. Must be finite.
+    #[serde(deserialize_with = "scalar")]
     #[cfg_attr(feature = "openapi", schema(minimum = -1e240, maximum = 1e240))]
     pub value: f64,
     /// The minimum of several values, not above `max`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "scalar",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(minimum = -1e240, maximum = 1e240))]
     pub min: Option<f64>,
     /// The maximum of several values.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "scalar",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "openapi", schema(minimum = -1e240, maximum = 1e240))]
     pub max: Option<f64>,
     /// The number of values, if there are several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "scalar",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(
         feature = "openapi",
         schema(minimum = 1, maximum = 4_398_046_511_104i64)
@@ -344,7 +350,7 @@ pub struct Metric<'a> {
     #[serde(borrow, default)]
     pub page: Text<'a>,
     /// Time since the app started, in milliseconds.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub uptime_ms: u64,
     /// The network.
@@ -376,6 +382,7 @@ pub struct AppStart<'a> {
     /// The time.
     pub start: Timestamp,
     /// The duration in milliseconds: 0 to 24 h.
+    #[serde(deserialize_with = "scalar")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub duration_ms: i64,
     /// The screen at the end of the start.
@@ -409,6 +416,7 @@ pub struct Phase<'a> {
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub name: Text<'a>,
     /// The duration in milliseconds.
+    #[serde(deserialize_with = "scalar")]
     pub duration_ms: u32,
 }
 
@@ -426,16 +434,17 @@ pub struct Recomposition<'a> {
     /// The start of the window.
     pub start: Timestamp,
     /// The length of the window in milliseconds: 0 to 24 h.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 86_400_000))]
     pub window_ms: i64,
     /// The number of redraws.
+    #[serde(deserialize_with = "scalar")]
     pub count: u32,
     /// The state whose change caused the redraws.
     #[serde(borrow, default)]
     pub cause: Text<'a>,
     /// Time since the app started, in milliseconds.
-    #[serde(default, deserialize_with = "null_as_default")]
+    #[serde(default, deserialize_with = "scalar_or_default")]
     #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
     pub uptime_ms: u64,
     /// The network.
@@ -452,40 +461,4 @@ pub struct Recomposition<'a> {
         schema(minimum = 1e-9, maximum = 1, default = 1.0)
     )]
     pub sample_rate: f64,
-}
-
-/// The cost of the SDK and its losses since the last report.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct SdkHealth<'a> {
-    /// The events dropped on the device, at most 64 entries.
-    #[serde(borrow, default, deserialize_with = "items")]
-    pub dropped: Vec<Dropped<'a>>,
-    /// The CPU time of the SDK, in microseconds.
-    #[serde(default, deserialize_with = "null_as_default")]
-    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
-    pub overhead_us: u64,
-    /// The number of bytes that wait on the device.
-    #[serde(default, deserialize_with = "null_as_default")]
-    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
-    pub queue_bytes: u64,
-    /// The number of uploaded bytes.
-    #[serde(default, deserialize_with = "null_as_default")]
-    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
-    pub upload_bytes: u64,
-}
-
-/// Events of one signal that the device dropped for one reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Dropped<'a> {
-    /// The signal.
-    #[serde(default)]
-    pub signal: Signal,
-    /// The reason: `queue_full`, `rate_limited`, `refused` and others.
-    #[serde(borrow, default)]
-    pub reason: Text<'a>,
-    /// The number of events.
-    #[cfg_attr(feature = "openapi", schema(maximum = 4_398_046_511_104i64))]
-    pub count: u64,
 }

@@ -15,10 +15,17 @@ const LONGEST_DECIMAL: usize = 24;
 ///
 /// Serde borrows a plain `Cow<str>` field only, not one inside an `Option` or a list. This type always borrows.
 /// `null` is read as the empty string, because no field of the protocol distinguishes them. A number or a boolean is read as its text.
+/// A text never has a NUL, because PostgreSQL cannot store one: each NUL becomes U+FFFD.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text<'a>(Cow<'a, str>);
 
 impl<'a> Text<'a> {
+    /// Returns a text of which the caller knows that it has no NUL.
+    #[must_use]
+    pub const fn without_nul(text: &'a str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+
     /// The text as a plain slice.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -72,14 +79,24 @@ impl fmt::Display for Text<'_> {
 
 impl<'a> From<&'a str> for Text<'a> {
     fn from(text: &'a str) -> Self {
-        Self(Cow::Borrowed(text))
+        match replaced_nul(text) {
+            Some(text) => Self(Cow::Owned(text)),
+            None => Self(Cow::Borrowed(text)),
+        }
     }
 }
 
 impl From<String> for Text<'_> {
     fn from(text: String) -> Self {
-        Self(Cow::Owned(text))
+        Self(Cow::Owned(replaced_nul(&text).unwrap_or(text)))
     }
+}
+
+/// Replaces each NUL. `None` if there is none.
+fn replaced_nul(text: &str) -> Option<String> {
+    text.as_bytes()
+        .contains(&0)
+        .then(|| text.replace('\0', "\u{fffd}"))
 }
 
 impl Serialize for Text<'_> {
@@ -128,16 +145,17 @@ impl<'de> Visitor<'de> for TextVisitor {
         Ok(Text::from(value.to_string()))
     }
 
+    /// A text that JSON lends has no escapes. Without one, JSON has no NUL.
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
-        Ok(Text(Cow::Borrowed(text)))
+        Ok(Text::without_nul(text))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
-        Ok(Text(Cow::Owned(text.to_owned())))
+        Ok(Text::from(text.to_owned()))
     }
 
     fn visit_string<E: Error>(self, text: String) -> Result<Text<'de>, E> {
-        Ok(Text(Cow::Owned(text)))
+        Ok(Text::from(text))
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Text<'de>, E> {
@@ -167,6 +185,8 @@ impl<'de> Visitor<'de> for TextVisitor {
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize as _;
+
     use super::Text;
 
     #[test]
@@ -182,6 +202,21 @@ mod tests {
         for (json, expected) in cases {
             let text: Text<'_> = serde_json::from_str(json).unwrap();
             assert_eq!(text.as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn a_nul_becomes_a_character_that_every_database_stores() {
+        let read: Text<'_> = serde_json::from_str(r#""Cart\u0000\n""#).unwrap();
+        let value = serde_json::json!("Cart\0\n");
+        let value = Text::deserialize(value).unwrap();
+        for text in [
+            read,
+            value,
+            Text::from("Cart\0\n"),
+            Text::from("Cart\0\n".to_owned()),
+        ] {
+            assert_eq!(text.as_str(), "Cart\u{fffd}\n");
         }
     }
 

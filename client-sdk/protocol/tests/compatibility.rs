@@ -188,6 +188,34 @@ fn a_batch_of_a_later_version_is_read_with_unknown_names_as_other() {
     assert_eq!(batch.session_id, uuid::Uuid::nil());
 }
 
+/// Writes all numbers as texts, and all booleans as 0 and 1.
+fn in_other_notation(value: Value) -> Value {
+    match value {
+        Value::Number(number) => Value::from(number.to_string()),
+        Value::Bool(value) => Value::from(u8::from(value)),
+        Value::Array(list) => list.into_iter().map(in_other_notation).collect(),
+        Value::Object(map) => map
+            .into_iter()
+            .map(|(name, value)| (name, in_other_notation(value)))
+            .collect(),
+        other => other,
+    }
+}
+
+/// A field that is not read with `scalar` fails here, if the golden batch has it.
+#[test]
+fn every_number_may_be_a_text_and_every_boolean_a_number() {
+    for json in [BATCH, MODULES, APP_START_RATE] {
+        let value: Value = serde_json::from_str(json).unwrap();
+        let other = in_other_notation(value.clone()).to_string();
+        let plain = value.to_string();
+        assert_ne!(plain, other);
+        let [plain, other] =
+            [&plain, &other].map(|json| serde_json::from_str::<Batch<'_>>(json).unwrap());
+        assert_eq!(other, plain);
+    }
+}
+
 #[test]
 fn what_dynamic_languages_write_is_read() {
     let resource: Resource<'_> = serde_json::from_str(

@@ -5,8 +5,9 @@ use std::time::Duration;
 use unjank::{Config, MainLoop, Mode};
 
 fn main() {
+    let server = std::env::args().nth(1); // without it, the server of `make run`
     let guard = unjank::init(
-        Config::new("http://127.0.0.1:8080", "demo")
+        Config::new(server.as_deref().unwrap_or("http://127.0.0.1:8080"), "demo")
             .app("com.example.shop", "4.12.0")
             .mode(Mode::Development),
     );

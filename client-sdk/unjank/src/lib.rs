@@ -433,7 +433,10 @@ pub fn set_user(user_id: Option<&str>) {
 pub fn set_page(page: &str) {
     if let Some(shared) = client::installed() {
         if client::is_on() {
-            shared.meters.log().screen(clock::wall_clock(), page);
+            shared
+                .meters
+                .log()
+                .screen(measure::main_loop::logged_now(), page);
         }
         shared.set_page(page);
         shared.set_scene();

@@ -13,6 +13,7 @@ import * as config from './walks/config.mjs';
 import * as projectData from './walks/data.mjs';
 import * as demo from './walks/demo.mjs';
 import * as demoScreens from './walks/demo_screens.mjs';
+import * as demoSpans from './walks/demo_spans.mjs';
 import * as entrance from './walks/entrance.mjs';
 import * as everywhere from './walks/everywhere.mjs';
 import * as jankGroups from './walks/jank_groups.mjs';
@@ -47,7 +48,7 @@ const parts = {
     everywhere,
     opentelemetry,
   },
-  ...{ demo, demoScreens, causes, releases, reach, alerts, singleSignOn },
+  ...{ demo, demoSpans, demoScreens, causes, releases, reach, alerts, singleSignOn },
 };
 /**
  * `npm run e2e -- NAME…` runs the parts NAME of `parts` and all walks whose name contains a NAME. It first logs in, but runs no other
@@ -56,7 +57,7 @@ const parts = {
 const names = process.argv.slice(2);
 const isAsked = (part, walk) => names.length === 0 || names.some((name) => name === part || walk.name.includes(name));
 const asked = Object.entries(parts).flatMap(([part, { walks }]) => walks.filter((walk) => isAsked(part, walk)));
-const DEMO_PARTS = [demo, demoScreens, causes, releases, reach, alerts];
+const DEMO_PARTS = [demo, demoSpans, demoScreens, causes, releases, reach, alerts];
 const onDemo = (walk) => DEMO_PARTS.some(({ walks }) => walks.includes(walk));
 const onProvider = (walk) => singleSignOn.walks.includes(walk);
 const onEmpty = (walk) => !onDemo(walk) && !onProvider(walk);

@@ -77,6 +77,17 @@ describe('a rule as a sentence', () => {
     );
   });
 
+  it('with a rate of sessions', () => {
+    const anrs = rule({
+      metric: { signal: 'sessions', measure: 'anr_share', by: ['app_id'] },
+      window_minutes: 1440,
+      condition: { kind: 'last_week', effect: { least_relative: 0.3, least_absolute: 0.001 } },
+    });
+    expect(sentence(anrs)).toBe(
+      'Alert when, for any app, the share of sessions with an ANR over the last day is at least 30 % and 0.1 points higher than at the same time last week, with p below 0.001.',
+    );
+  });
+
   it('with a chosen direction', () => {
     const starts = rule({
       metric: { signal: 'app_starts', measure: 'count' },
@@ -110,7 +121,7 @@ describe('a rule as a sentence', () => {
       condition: { kind: 'appearance', unseen_days: 28 },
     });
     expect(sentence(news)).toBe(
-      'Alert when a new jank group occurs in janks where not a cause is false: seen in the last day, and not in the 28 days before, with at least 10 samples.',
+      'Alert when a new jank group occurs in janks where samples taken after the stall are excluded: seen in the last day, and not in the 28 days before, with at least 10 samples.',
     );
     expect(afterwards(news)).toEqual(['Resolve after 1 day, when the group is no longer new.']);
   });
@@ -121,6 +132,23 @@ describe('a rule as a sentence', () => {
     });
     expect(sentence(checkout)).toBe(
       'Alert when the p95 of checkout where page contains Cart over the last hour is above 500 ms.',
+    );
+  });
+
+  it('writes filters with the words of the screens', () => {
+    const where = (filters: Record<string, string[]>) =>
+      /where (.*) over the last hour/.exec(
+        sentence(rule({ metric: { signal: 'janks', measure: 'count', filters } })),
+      )?.[1];
+    expect(where({ ended: ['killed'] })).toBe('the process was killed during the stall');
+    expect(where({ kind: ['anr'], foreground: ['true'] })).toBe('kind is ANR and the app is in the foreground');
+    expect(where({ kind: ['init', 'network'] })).toBe('kind is construction or request');
+    expect(where({ duration: ['2s_5s', 'over_5s'] })).toBe('duration is 2–5 s (severe hang) or 5 s or longer (ANR)');
+    expect(where({ strategy: ['5x300ms'], uptime: ['over_1h'] })).toBe(
+      'strategy is 5 × over 300 ms and time since the launch is over 1 h',
+    );
+    expect(where({ 'attribute.ended': ['killed'], ended: ['other', ''] })).toBe(
+      'ended is killed and end is other or (none)',
     );
   });
 

@@ -11,7 +11,7 @@ import {
 } from '../src/alerts/incident';
 import { leftOut, watched } from '../src/alerts/evidence_text';
 import { dimensionsIn } from '../src/alerts/rule_signals';
-import { mostlyOn, sidesOf } from '../src/alerts/janks_beside';
+import { everBefore, mostlyOn, sidesOf } from '../src/alerts/janks_beside';
 import { activeMuteOf, coverage, muteOf, type Mute } from '../src/alerts/mutes';
 import { BLANK, span, toDocument, toForm, type Rule } from '../src/alerts/rule_form';
 import { muteNotes, reasonOf } from '../src/alerts/skipped';
@@ -121,6 +121,11 @@ describe('a rule as a form', () => {
     expect(toForm(RULES[1]![1], 'us')).toMatchObject({ relative: '10', absolute: '10', recoverPart: '50' });
   });
 
+  it('compares at the same age when it becomes a regression, and on the same days if a regression names no period', () => {
+    expect(toForm(BLANK, 'us').compare).toBe('same_age');
+    expect(toForm({ ...BLANK, condition: { kind: 'regression' } }, 'us').compare).toBe('same_days');
+  });
+
   it('keeps parts of a rule that this page does not know', () => {
     const action = { tracing: true, hours: 3, sampling: { janks: 1 }, events_per_day: 5 };
     expect(toDocument(toForm({ ...BLANK, action }, 'us'), 'us').action).toEqual(action);
@@ -193,6 +198,8 @@ describe('around an incident', () => {
     const filters = sameFilters(EVIDENCE, 'p');
     expect(filters.chosen).toEqual({ device_class: ['low'], app_id: ['shop'], app_version: ['4.12.0'] });
     expect(filters.baseVersion).toBe('4.11.0');
+    const evidence = { ...EVIDENCE, group: { 'attribute.payment': 'card' } };
+    expect(sameFilters(evidence, 'p').chosen['attribute.payment']).toEqual(['card']);
   });
 
   it('the worst groups come first, and the order of their keys does not matter', () => {
@@ -245,6 +252,19 @@ describe('the janks during an incident', () => {
     expect(sidesOf(week as unknown as Evidence, 'p').base!.chosen.app_version).toBeUndefined();
     const bound = { ...regression, condition: { kind: 'threshold' } } as unknown as Evidence;
     expect(sidesOf(bound, 'p').base).toBeNull();
+  });
+
+  it('are new only if no stored jank from before has the group, whatever its page and device', () => {
+    const filters = { ...sidesOf(regression, 'p').now, baseVersion: '' };
+    const narrow = { ...filters, chosen: { ...filters.chosen, page: ['Cart'] } };
+    const ofVersion = everBefore(regression, narrow);
+    expect(ofVersion.chosen).toEqual({ app_id: ['shop'], app_version: ['4.11.0'] });
+    const week = { ...regression, sides: { from: 48 * HOUR, to: 72 * HOUR } } as unknown as Evidence;
+    expect(everBefore(week, narrow)).toMatchObject({
+      range: { to: new Date(48 * 3_600_000) },
+      chosen: { app_id: ['shop'] },
+    });
+    expect(everBefore(week, narrow).chosen.app_version).toBeUndefined();
   });
 
   it('are limited to the pages with most of the events', () => {

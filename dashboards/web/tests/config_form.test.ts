@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { namedIn, textNaming } from '../src/config/condition_rows';
 import { countOwn, faultAt, hasField, merged, pathText, withValue } from '../src/config/document';
-import { expectedText, isArriving } from '../src/config/rollout_text';
+import { expectedText, isArriving, othersText } from '../src/config/rollout_text';
 import {
   BASE,
   defaultsOf,
@@ -135,6 +135,16 @@ describe('a rollout', () => {
     expect(isArriving(rollout)).toBe(true);
     expect(isArriving({ ...rollout, running: 198 })).toBe(false);
     expect(isArriving({ ...rollout, revision: 0 })).toBe(false);
+  });
+
+  it('names the installs without the revision, if there are any', () => {
+    expect(othersText(rollout)).toBe(
+      '4 sent data since the revision was saved and still run an earlier revision. 6 sent nothing since the save, so their revision is unknown.',
+    );
+    expect(othersText({ ...rollout, running: 199, waiting: 0 })).toBe(
+      '1 sent nothing since the save, so its revision is unknown.',
+    );
+    expect(othersText({ ...rollout, running: 200, waiting: 0 })).toBe('');
   });
 
   it('needs a receipt and an upload, or a poll if receipts cannot announce it', () => {

@@ -6,6 +6,11 @@ import { codeBlock, escaped, markdown, paragraph } from '../src/evidence/markdow
 import { spanAsMarkdown, type Moved } from '../src/evidence/span_markdown';
 import { cellText, tableAsMarkdown } from '../src/evidence/table_markdown';
 import { groupEvidence } from '../src/jank/group_markdown';
+import type { SessionTimeline } from '../src/sessions/queries';
+import { sessionEvidence } from '../src/sessions/session_markdown';
+import type { StoredSpan } from '../src/traces/queries';
+import { traceEvidence } from '../src/traces/trace_markdown';
+import { layOut } from '../src/traces/waterfall_layout';
 import type { Filters } from '../src/navigation/filters';
 import { changeOf } from '../src/versions/change';
 
@@ -278,5 +283,67 @@ describe('a table as Markdown', () => {
     const text = tableAsMarkdown({ title: 'Spans', head: ['Name'], rows, facts: [], path: '/spans' }, ORIGIN);
     expect(text).toContain('The first 50 of 70 rows.');
     expect(text).not.toContain('row 50');
+  });
+});
+
+describe('a trace as Markdown', () => {
+  const span = (name: string, start: string, ms: number, more: Partial<StoredSpan> = {}) =>
+    ({
+      ...{ span_id: name, name, kind: 'method', status: 'ok', start, duration_us: ms * 1000, thread: 'main' },
+      ...{ on_main_thread: true, app_id: 'shop', app_version: '4.12.0', device_model: 'Pixel 8', os_name: 'android' },
+      ...{ session_id: 's-1', page: 'Cart' },
+      ...more,
+    }) as StoredSpan;
+  const spans = [
+    span('checkout', '2026-11-20T12:00:00Z', 500),
+    span('com.shop.Cart.total', '2026-11-20T12:00:00.100Z', 200, { parent_span_id: 'checkout', status: 'error' }),
+  ];
+  const seen = { id: '0a', project: 'shop', of: layOut(spans), root: spans[0]!, more: false };
+  const text = markdown(traceEvidence(seen), ORIGIN);
+
+  it('has its numbers, its longest spans and fixed links', () => {
+    expect(text.startsWith('## Trace checkout\n\n')).toBe(true);
+    expect(text).toContain('- **Start:** 20 Nov 2026, 12:00:00 (UTC)');
+    expect(text).toContain('- **Failed spans:** 1');
+    expect(text).toContain('- **App:** shop 4.12.0');
+    expect(text).toContain('| checkout | method | 0 ms | 500 ms | 300 ms | main (main thread) |   |');
+    expect(text).toContain('| Cart.total | method | 100 ms | 200 ms | 200 ms | main (main thread) | failed |');
+    expect(text).toContain(`](${ORIGIN}/traces/0a?project=shop&from=2026-11-20T12%3A00%3A00Z`);
+    expect(text).toContain(`](${ORIGIN}/sessions/s-1?`);
+  });
+
+  it('says that spans are missing', () => {
+    expect(markdown(traceEvidence({ ...seen, more: true }), ORIGIN)).toContain('too many spans');
+  });
+});
+
+describe('a session as Markdown', () => {
+  const session = {
+    ...{ session_id: '5c0c7e0e-6c6b', start: '2026-11-20T12:00:00Z', end: '2026-11-20T12:01:00Z' },
+    ...{ last: '2026-11-20T12:01:00Z', device_model: 'Pixel 8', device_class: 'high', os_name: 'android' },
+    ...{ os_version: '15', app_version: '4.12.0', build: 41_200, user_id: 'ann', mode: 'production', channel: '' },
+    ...{
+      config_revision: 3,
+      janks: 1,
+      jank_ms: 700,
+      frames_drawn: 100,
+      slow_frames: 25,
+      frozen_frames: 0,
+      requests: 4,
+    },
+  } as SessionTimeline['session'];
+  const jank = { title: 'slow query', kind: 'anr', start: '2026-11-20T12:00:30Z', duration_ms: 700, page: 'Cart' };
+  const text = markdown(
+    sessionEvidence({ session, janks: [jank as SessionTimeline['janks'][number]] }, 'shop'),
+    ORIGIN,
+  );
+
+  it('has its device, its numbers and its janks, but not its user', () => {
+    expect(text.startsWith('## Session 5c0c7e0e\n\n')).toBe(true);
+    expect(text).toContain('- **Device:** Pixel 8, class high');
+    expect(text).toContain('- **Slow frames:** 25 %');
+    expect(text).toContain('| 12:00:30 | slow query | ANR | 700 ms | Cart |');
+    expect(text).toContain(`](${ORIGIN}/sessions/5c0c7e0e-6c6b?project=shop&from=2026-11-20T12%3A00%3A00Z`);
+    expect(text).not.toContain('ann');
   });
 });

@@ -29,6 +29,7 @@ test('the snippets have the address and the key of the reader, and nothing to re
   const variables = otlpEnvironment(SERVER, 'ujk_key');
   expect(variables).toContain(`OTEL_EXPORTER_OTLP_ENDPOINT=${SERVER}\n`);
   for (const text of [kotlin, otlp, variables]) expect(text).toContain('Bearer ujk_key');
+  for (const text of [otlp, variables]) expect(text).toContain('app.installation.id');
   for (const text of [command, program, kotlin, otlp, variables]) expect(text).not.toMatch(/SERVER|KEY/);
   for (const make of [curlCommand, rustProgram, kotlinProgram, otlpCommand, otlpEnvironment])
     expect(make(SERVER, '')).toContain(NO_KEY);

@@ -31,6 +31,17 @@ describe('the difference of two flame graphs', () => {
     expect(changes[0]).toMatchObject({ share: 0.6, baseShare: 0.1, change: 0.5 });
   });
 
+  it('leaves out changes below five percent, which count nowhere else', () => {
+    const children = [
+      { name: 'loop', value: 96, base: 93 },
+      { name: 'sync', value: 4, base: 7 },
+    ];
+    expect(functionChanges({ name: 'all', value: 100, base: 100, children })).toMatchObject([
+      { name: 'loop', verdict: 'same' },
+      { name: 'sync', verdict: 'less' },
+    ]);
+  });
+
   it('marks new functions', () => {
     const fresh = {
       name: 'all',

@@ -3,7 +3,7 @@ import { sortRows } from '../src/components/sorting';
 import { csv } from '../src/format/csv';
 import { lineDiff, withContext } from '../src/format/line_diff';
 import { firstUnfinished } from '../src/components/unfinished';
-import { period } from '../src/format/times';
+import { dayName, period } from '../src/format/times';
 import { ago, format } from '../src/format/units';
 
 describe('numbers', () => {
@@ -96,6 +96,14 @@ describe('formats', () => {
   it('of times in tables also apply to their files', () => {
     const untyped = linesWith(/value: \(\w+\) => \w+\.(\w+_at|first_seen|last_seen|start|end),? /);
     expect(untyped.filter((line) => !/time: true|unit: /.test(line))).toEqual([]);
+  });
+
+  it('of days are not the notation of the API', () => {
+    expect(dayName('2026-11-06')).toBe('6 Nov');
+    expect(dayName('(none)')).toBe('(none)');
+    // Texts of the screen. Addresses, parameters and names of files keep the notation.
+    expect(linesWith(/\b(of|on|for|since|until) \{day\}/)).toEqual([]);
+    expect(linesWith(/label: 'Day'/).filter((line) => !line.includes('cell: '))).toEqual([]);
   });
 
   it('of periods have days or hours', () => {

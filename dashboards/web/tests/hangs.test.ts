@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
-import { LENGTHS, lengthOf, stepLabel } from '../src/hangs/lengths';
-import { RATES, evidenceOf, rateOf, ratesOver, type Counts } from '../src/hangs/numbers';
+import { LENGTHS, lengthOf } from '../src/hangs/lengths';
+import { RATES, evidenceOf, rateOf, type Counts } from '../src/hangs/numbers';
+import { stepLabel, strategyLabel } from '../src/jank/words';
+import { ratesOver } from '../src/jank/rates';
 
 const counts = (wanted: Partial<Counts>): Counts => ({
   hangs: 0,
@@ -23,6 +25,9 @@ test('a length includes all longer steps', () => {
   });
   expect(lengthOf(new URLSearchParams('hangs=nothing'))).toBe(LENGTHS[0]);
   expect(stepLabel('over_5s')).toBe('5 s or longer (ANR)');
+  expect(strategyLabel('5x300ms')).toBe('5 × over 300 ms');
+  expect(strategyLabel('1x2000ms')).toBe('1 × over 2 s');
+  expect(strategyLabel('')).toBe('(none)');
 });
 
 test('rates divide hangs by hours of use, installs by installs in use, and killed sessions by sessions', () => {

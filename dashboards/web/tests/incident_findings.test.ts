@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Evidence } from '../src/alerts/incident';
-import { likelyCause, type Rate } from '../src/alerts/janks_beside';
+import { likelyCause, rateOf } from '../src/alerts/janks_beside';
 import { presentSince } from '../src/alerts/present_since';
 import { betterOf } from '../src/alerts/worse_direction';
 import type { SeriesAnswer } from '../src/api/query';
+import { judgeSides } from '../src/jank/group_changes';
+import type { Group } from '../src/jank/groups';
 
 const DAYS = [0, 1, 2, 3, 4].map((day) => day * 86_400);
 
@@ -77,16 +79,44 @@ describe('an incident of a metric', () => {
 });
 
 describe('the likely cause', () => {
-  const rate = (title: string, more: Partial<Rate>) =>
-    ({ group: { title }, now: 2, base: null, isNew: false, ...more }) as Rate;
-  it('is the first group that is new or more frequent', () => {
-    const rates = [
-      rate('same', { base: 2 }),
-      rate('unknown', {}),
-      rate('grew', { base: 1 }),
-      rate('new', { isNew: true }),
-    ];
+  /** Groups by their janks and installs, now and in the base. Both sides have 100 hours of use. */
+  function ratesOf(groups: [title: string, now: [number, number], base: [number, number]][], fresh: string[] = []) {
+    const use = { hours: 100, baseHours: 100 };
+    const sides = groups.map(([title, [count, installs], [baseCount, baseInstalls]]) => ({
+      ...{ id: title, title, count, installs, baseCount, baseInstalls },
+    }));
+    return judgeSides(sides, use).map((judged, place) => {
+      const group = { title: judged.title, row: { keys: [], values: groups[place]![1] } } as unknown as Group;
+      return rateOf(group, { ...judged, isNew: fresh.includes(judged.title) }, use);
+    });
+  }
+
+  it('is the first group that is new or significantly more frequent', () => {
+    const rates = ratesOf(
+      [
+        ['same', [200, 100], [200, 100]],
+        ['grew by chance', [12, 9], [10, 8]],
+        ['few', [4, 4], [1, 1]],
+        ['less', [60, 40], [300, 150]],
+        ['grew', [300, 150], [60, 40]],
+        ['new', [300, 150], [0, 0]],
+      ],
+      ['new'],
+    );
     expect(likelyCause(rates)?.group.title).toBe('grew');
-    expect(likelyCause(rates.slice(0, 2))).toBeUndefined();
+    expect(likelyCause(rates.slice(0, 4))).toBeUndefined();
+    expect(likelyCause(rates.slice(5))?.group.title).toBe('new');
+    expect(rates.map((one) => one.base)).toEqual([2, 0.1, null, 3, 0.6, 0]);
+  });
+
+  it('can be a group that the base version once had elsewhere', () => {
+    const [back] = ratesOf([['back', [300, 150], [0, 0]]]);
+    expect([back!.isNew, likelyCause([back!])?.group.title]).toEqual([false, 'back']);
+  });
+
+  it('is unknown without a comparison', () => {
+    const group = { title: 'often', row: { keys: [], values: [300, 150] } } as unknown as Group;
+    const rate = rateOf(group, undefined, { hours: 100, baseHours: 0 });
+    expect([rate.now, rate.base, likelyCause([rate])]).toEqual([3, null, undefined]);
   });
 });

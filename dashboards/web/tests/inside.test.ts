@@ -40,11 +40,22 @@ const data = (rows: InsideRow[]): Inside => ({
 
 describe('what ran inside a span, compared with another version', () => {
   test('is new or gone only if both versions have spans that would have recorded it', () => {
-    expect(verdict(row('a', { ...times(5), base: times(4) }))).toBe('');
-    expect(verdict(row('a', times(5)))).toBe('new');
-    expect(verdict(row('a', { ...times(5), base_traced: 0 }))).toBe('');
-    expect(verdict(row('a', { ...times(0, 0, 0), base: times(4) }))).toBe('gone');
-    expect(verdict(row('a', { ...times(0, 0, 0, 0), base: times(4) }))).toBe('');
+    const p = 0.001;
+    expect(verdict(row('a', { ...times(5), base: times(4), p }))).toBe('');
+    expect(verdict(row('a', { ...times(5), p }))).toBe('new');
+    expect(verdict(row('a', { ...times(5), base_traced: 0, p }))).toBe('');
+    expect(verdict(row('a', { ...times(0, 0, 0), base: times(4), p }))).toBe('gone');
+    expect(verdict(row('a', { ...times(0, 0, 0, 0), base: times(4), p }))).toBe('');
+  });
+
+  test('is neither new nor gone if few installs were traced, or if it may be chance', () => {
+    expect(verdict(row('a', times(5)))).toBe('');
+    expect(verdict(row('a', { ...times(5), base_traced: 1, p: 0.2, p_main_thread: 0.2 }))).toBe('');
+    expect(verdict(row('a', { ...times(5), p: 0.2, p_main_thread: 0.001 }))).toBe('new');
+    expect(verdict(row('a', { ...times(0, 0, 0), base: times(4), p: 0.2 }))).toBe('');
+    const packages = byPackage([row('a', { ...times(5), p: 0.2 }), row('b', { ...times(5), p: 0.001 })]);
+    expect(packages.map(verdict)).toEqual(['new']);
+    expect(byPackage([row('a', times(5)), row('b', times(5))]).map(verdict)).toEqual(['']);
   });
 
   test('is summed by package on both sides, and a package has as many traced spans as its rarest function', () => {

@@ -95,6 +95,13 @@ describe('the filters of janks', () => {
     });
     expect(ownParameters(new URLSearchParams('causes=all&kind=anr&tab=flame'))).toEqual({ kind: 'anr', causes: 'all' });
   });
+
+  it('include the strategy, which links keep', () => {
+    const query = new URLSearchParams('strategy=5x300ms&owner=Team+Cart&kind=anr');
+    expect(ownWhere(query).strategy).toBe('5x300ms');
+    expect(ownParameters(query).strategy).toBe('5x300ms');
+    expect(ownParameters(query, ['owner', 'strategy'])).toEqual({ owner: 'Team Cart', strategy: '5x300ms' });
+  });
 });
 
 describe('the traces of a jank', () => {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { chosenCount, readFilters, withValues, writeFilters } from '../src/navigation/filters';
+import { chosenCount, readFilters, supportedBy, withValues, writeFilters } from '../src/navigation/filters';
 import { bounds, readRange, relativeLength, wholeUnits } from '../src/navigation/time_range';
+import { applicable, ignored } from '../src/api/applicable';
 import { address } from '../src/api/query';
+import { eventsOf } from '../src/layout/filter_values';
 import { isCutByRetention, rawFilters, rawNote } from '../src/api/raw_events';
 import { addressOf } from '../src/navigation/links';
 
@@ -26,6 +28,47 @@ describe('filters', () => {
     const filters = read('app_version=1&app_version=1&app_version=');
     expect(filters.chosen.app_version).toEqual(['1']);
     expect(withValues(filters, 'app_version', []).chosen).toEqual({});
+  });
+});
+
+describe('filters by attributes', () => {
+  const text = 'project=shop&range=24h&app_version=4.12&attribute.payment=card&attribute.payment=bill';
+  const filters = read(text);
+
+  it('survive a round trip through the URL', () => {
+    expect(writeFilters(filters, new URLSearchParams(`${text}&name=pay&attribute=payment`)).toString()).toBe(
+      `${text}&name=pay&attribute=payment`,
+    );
+    expect(filters.chosen).toEqual({ app_version: ['4.12'], 'attribute.payment': ['card', 'bill'] });
+    expect(chosenCount(filters)).toBe(3);
+    expect(read("attribute.=1&attribute.a'b=1&contains.attribute.a=1").chosen).toEqual({});
+  });
+
+  it('belong to the pages of spans and metrics', () => {
+    for (const path of ['/spans', '/traces', '/traces/1', '/resources'])
+      expect(supportedBy(path, filters), path).toEqual(filters);
+    for (const path of ['/', '/jank', '/sessions', '/spans-of-another-page'])
+      expect(supportedBy(path, filters).chosen, path).toEqual({ app_version: ['4.12'] });
+    expect(addressOf('/spans', filters)).toContain('attribute.payment=card');
+    expect(addressOf('/jank', filters)).not.toContain('attribute');
+    expect(addressOf('/spans', read(''), { name: 'pay', 'attribute.items': '3' })).toContain('attribute.items=3');
+  });
+
+  it('are left out of queries for signals without attributes', () => {
+    expect(address(filters, { signal: 'spans' })).toContain('attribute.payment=bill');
+    expect(address(filters, { signal: 'janks' })).not.toContain('attribute');
+    expect(applicable(filters, 'usage').chosen).toEqual({ app_version: ['4.12'] });
+    expect(ignored(filters, 'usage')).toEqual(['attribute.payment']);
+    expect(ignored(filters, 'metrics')).toEqual([]);
+    expect(rawFilters(filters)).toEqual(['payment']);
+  });
+
+  it('offer the attributes of the events that the page shows', () => {
+    const on = (path: string, query = '') => eventsOf(path, new URLSearchParams(query));
+    expect(on('/spans', 'name=pay')).toEqual({ signal: 'spans', where: { name: ['pay'] } });
+    expect(on('/resources', 'metric=memory')).toEqual({ signal: 'metrics', where: { name: ['memory'] } });
+    expect(on('/traces')).toEqual({ signal: 'spans', where: {} });
+    expect(on('/jank')).toBeUndefined();
   });
 });
 

@@ -35,6 +35,7 @@ test('a view is described by its page, period, filters and base', () => {
   expect(aboutView(view('/jank/123?range=24h&page=A&page=B&base_app_version=4.11.0'))).toBe(
     'Jank, last 24 hours, 1 filter, compared with 4.11.0',
   );
+  expect(aboutView(view('/spans?name=pay&attribute.payment=card&os_name=ios'))).toBe('Spans, last 7 days, 2 filters');
   expect(aboutView(view('/app-starts'))).toBe('App starts, last 7 days');
   expect(aboutView(view('/gone'))).toBe('Page not found, last 7 days');
 });

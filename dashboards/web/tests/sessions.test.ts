@@ -4,6 +4,7 @@ import { sessionAddress } from '../src/navigation/links';
 import { meanings, type SessionTimeline } from '../src/sessions/queries';
 import { compareCommand } from '../src/sessions/compare_command';
 import { freshness, isSilent } from '../src/sessions/following';
+import { linksOf } from '../src/sessions/item_links';
 import { leftOutText } from '../src/sessions/left_out';
 import { layOut } from '../src/sessions/timeline_layout';
 import { moved, within, zoomed } from '../src/components/zoom';
@@ -118,6 +119,19 @@ describe('the timeline', () => {
     ],
   });
   const lane = (kind: string) => layout.lanes.find((one) => one.kind === kind)!;
+
+  it('leads from an app start to the starts of its kind, in the days around it', () => {
+    const app_starts = [{ kind: 'warm', page: 'Feed', start: at(3), duration_ms: 800, phases: [] }];
+    const starts = layOut({ ...NOTHING, app_starts: app_starts as unknown as SessionTimeline['app_starts'] });
+    const [item] = starts.lanes.find((one) => one.kind === 'app_start')!.items;
+    const filters = readFilters(new URLSearchParams('project=shop&range=1h'));
+    expect(linksOf(item!, filters)).toEqual([
+      {
+        label: 'App starts',
+        href: '/app-starts?project=shop&from=2026-11-19T12%3A00%3A03Z&to=2026-11-21T12%3A00%3A03Z&kind=warm',
+      },
+    ]);
+  });
 
   it('has a lane per kind of event, and rows where events overlap', () => {
     expect(layout.lanes.map((one) => one.kind)).toEqual(['page', 'frames', 'main_span', 'span', 'request', 'log']);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { worstFirst, type Candidate } from '../src/overview/worst_first';
+import { chosenOf, worstFirst, type Candidate } from '../src/overview/worst_first';
 
 const candidate = (
   name: string,
@@ -55,6 +55,18 @@ describe('what got worse', () => {
     ]);
     expect(found.worse.map((one) => one.name)).toEqual(['new to many', 'new', 'a']);
     expect(found.tooFew).toBe(1);
+  });
+
+  it('is limited to a kind and to an owner', () => {
+    const { worse } = worstFirst([
+      candidate('span', 300, 100),
+      candidate('ours', 300, 100, { kind: 'Jank', owner: 'Team Cart' }),
+      candidate('theirs', 300, 100, { kind: 'Jank', owner: 'Team Feed' }),
+    ]);
+    const names = (kind: string, owner: string) => chosenOf(worse, { kind, owner }).map((one) => one.name);
+    expect(names('', '')).toEqual(['span', 'ours', 'theirs']);
+    expect(names('Jank', '')).toEqual(['ours', 'theirs']);
+    expect(names('', 'Team Cart')).toEqual(['ours']);
   });
 
   it('leaves out noise, trifles and candidates without a base', () => {

@@ -83,7 +83,10 @@ fn refused(error: &(dyn DatabaseError + 'static)) -> ControlError {
             .code()
             .is_some_and(|code| code.starts_with("22") && code.len() == 5) =>
         {
-            ControlError::Invalid("the database cannot store this value".to_owned())
+            ControlError::Invalid(
+                "the database cannot store this value: a text has a NUL, or a number is too large"
+                    .to_owned(),
+            )
         }
         _ if is_damage(error) => ControlError::Damaged(error.message().to_owned()),
         _ => ControlError::Unavailable(error.message().to_owned()),

@@ -4,10 +4,10 @@
 use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use unjank_columns::{Bounds, read, write};
+use unjank_columns::{Bounds, Unreadable, read, write};
 use unjank_foundation::clock::UnixTime;
 use unjank_protocol::Limits;
-use unjank_server::ingest::{self, Context, Device, Scrubbing};
+use unjank_server::ingest::{self, Body, Context, Device, Scrubbing};
 use unjank_server::recent::{RecentNames, RecentStacks};
 use unjank_stacks::RuleSet;
 
@@ -18,7 +18,21 @@ static NAMES: LazyLock<RecentNames> = LazyLock::new(|| RecentNames::new(1_000));
 
 fuzz_target!(|body: &[u8]| {
     let bounds = Bounds::default();
-    let Ok(batch) = read(body, &bounds) else {
+    let body = Body::new(body);
+    let read_once = match read(body.bytes(), &bounds) {
+        // Texts that are none are replaced, so none is left.
+        Err(Unreadable::NoText) => {
+            let Some(mended) = body.mended_columns() else {
+                return;
+            };
+            assert!(mended.len() <= 4 * body.bytes().len());
+            let read = read(mended, &bounds);
+            assert!(!matches!(read, Err(Unreadable::NoText)));
+            read
+        }
+        read => read,
+    };
+    let Ok(batch) = read_once else {
         return;
     };
     let events = batch.batch.events() + batch.malformed.len();
@@ -42,7 +56,7 @@ fuzz_target!(|body: &[u8]| {
     };
     let now = UnixTime::from_micros(1_800_000_000_000_000);
     let most_bytes = limits.decompressed_bytes;
-    let Ok(checked) = ingest::check_columns(body, most_bytes, &device, &limits, now) else {
+    let Ok(checked) = ingest::check_columns(&body, most_bytes, &device, &limits, now) else {
         return;
     };
     let context = Context {
@@ -53,7 +67,7 @@ fuzz_target!(|body: &[u8]| {
         recent_names: &NAMES,
         forward: None,
         received_at: now,
-        wire_bytes: body.len(),
+        wire_bytes: body.bytes().len(),
     };
     let receipt = checked.into_record(&context, None).receipt;
     let unlisted = receipt.rejected_unlisted.iter().map(|one| one.events);

@@ -1,4 +1,5 @@
-//! Requests of OpenTelemetry, from their bytes to a record. The first byte says what a request contains and how it is written.
+//! Requests of OpenTelemetry, from their bytes to a record. The first byte says what a request contains and how it is written: its highest bit, whether
+//! the request is in a message of gRPC.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
@@ -20,8 +21,18 @@ fuzz_target!(|data: &[u8]| {
     let Some((first, body)) = data.split_first() else {
         return;
     };
-    let kind = [Kind::Traces, Kind::Logs, Kind::Metrics][usize::from(first >> 1) % 3];
-    let form = [Form::Protobuf, Form::Json][usize::from(first & 1)];
+    let (is_framed, choice) = (first & 0x80 != 0, first & 0x7f);
+    let kind = [Kind::Traces, Kind::Logs, Kind::Metrics][usize::from(choice >> 1) % 3];
+    let form = [Form::Protobuf, Form::Json][usize::from(choice & 1)];
+    let body = if is_framed {
+        let Ok((message, _)) = otlp::only_message(body) else {
+            return;
+        };
+        assert_eq!(message.len() + otlp::PREFIX, body.len());
+        message
+    } else {
+        body
+    };
     let limits = Limits::default();
     let body = Body::new(body);
     let Ok(request) = otlp::read(&body, kind, form, limits.events) else {

@@ -107,13 +107,13 @@ impl ConditionCheck<'_> {
                 Predicate::Locale(boxed(locales))
             }
             Condition::AppVersion(text) => {
-                self.requirement(text, &at("app_version"), |facts| facts.app_version.as_ref())
+                self.requirement(text, &at("app_version"), |facts| facts.app_version.get())
             }
             Condition::OsVersion(text) => {
-                self.requirement(text, &at("os_version"), |facts| facts.os_version.as_ref())
+                self.requirement(text, &at("os_version"), |facts| facts.os_version.get())
             }
             Condition::SdkVersion(text) => {
-                self.requirement(text, &at("sdk_version"), |facts| facts.sdk_version.as_ref())
+                self.requirement(text, &at("sdk_version"), |facts| facts.sdk_version.get())
             }
             Condition::Build(range) => self.build(*range, &at("build")),
             Condition::Percentage(percentage) => self.percentage(percentage, &at("percentage")),

@@ -1,5 +1,7 @@
 //! The attributes of a device for which a configuration is resolved.
 
+use std::cell::OnceCell;
+
 use super::version::Version;
 
 /// The attributes a device sends with its poll. Missing or empty attributes are unknown: no condition on them holds.
@@ -31,21 +33,40 @@ pub struct Device<'a> {
     pub install_id: Option<&'a str>,
 }
 
-/// A device with its versions parsed once for all conditions.
+/// A device with its versions, each parsed once for all conditions.
 pub(super) struct Facts<'a> {
     pub(super) device: Device<'a>,
-    pub(super) app_version: Option<Version<'a>>,
-    pub(super) os_version: Option<Version<'a>>,
-    pub(super) sdk_version: Option<Version<'a>>,
+    pub(super) app_version: Parsed<'a>,
+    pub(super) os_version: Parsed<'a>,
+    pub(super) sdk_version: Parsed<'a>,
 }
 
 impl<'a> Facts<'a> {
     pub(super) fn new(device: &Device<'a>) -> Self {
         Self {
             device: *device,
-            app_version: device.app_version.and_then(Version::parse),
-            os_version: device.os_version.and_then(Version::parse),
-            sdk_version: device.sdk_version.and_then(Version::parse),
+            app_version: Parsed::new(device.app_version),
+            os_version: Parsed::new(device.os_version),
+            sdk_version: Parsed::new(device.sdk_version),
         }
+    }
+}
+
+/// A version that is parsed when the first condition asks for it.
+pub(super) struct Parsed<'a> {
+    text: Option<&'a str>,
+    version: OnceCell<Option<Version<'a>>>,
+}
+
+impl<'a> Parsed<'a> {
+    fn new(text: Option<&'a str>) -> Self {
+        let version = OnceCell::new();
+        Self { text, version }
+    }
+
+    /// Returns `None` if the text is missing or not a version.
+    pub(super) fn get(&self) -> Option<&Version<'a>> {
+        let parse = || self.text.and_then(Version::parse);
+        self.version.get_or_init(parse).as_ref()
     }
 }

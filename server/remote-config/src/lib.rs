@@ -61,4 +61,4 @@ pub use self::reach::Reach;
 pub use self::resolve::{Resolved, etag};
 pub use self::shadow::INCIDENT_ID_PREFIX;
 pub use self::unmet::{ConditionName, PercentageOfInstall, UnmetPart};
-pub use self::version::{exact_requirement, version_order};
+pub use self::version::{exact_requirement, version_and_build, version_order};

@@ -17,12 +17,32 @@ const EXACT_NUMBERS: usize = 4;
 const NAMES: [&str; 2] = ["version", "release"];
 
 /// Words after a space that begin a pre-release, as in `4.12 beta 2`.
-const BEFORE: [&str; 10] = [
-    "alpha", "beta", "canary", "debug", "dev", "nightly", "pre", "preview", "rc", "snapshot",
+const BEFORE: [&str; 15] = [
+    "alpha",
+    "beta",
+    "canary",
+    "debug",
+    "dev",
+    "ea",
+    "eap",
+    "insider",
+    "insiders",
+    "milestone",
+    "nightly",
+    "pre",
+    "preview",
+    "rc",
+    "snapshot",
 ];
+
+/// Letters after a space that begin a pre-release if a number follows at once, as in `4.12 M1`.
+const BEFORE_A_NUMBER: [&str; 3] = ["a", "b", "m"];
 
 /// Words that begin a correction of the release, as in `4.12.0-hotfix.1` and `4.12.0.post1`.
 const AFTER: [&str; 4] = ["fix", "hotfix", "patch", "post"];
+
+/// Short words that do so if a number follows, as in `4.12.0-SP1` and `4.12p1`.
+const AFTER_WITH_NUMBER: [&str; 5] = ["p", "r", "sp", "sr", "u"];
 
 /// Words for the release itself, as in `4.12.0-final` and `4.12.0.RELEASE`.
 const RELEASED: [&str; 3] = ["final", "ga", "release"];
@@ -99,6 +119,14 @@ pub fn version_order(one: &str, other: &str) -> Ordering {
     }
 }
 
+/// Splits a version that ends in the number of its build in brackets, as in `4.12.0 (41200)`. Returns `None` for other texts.
+#[must_use]
+pub fn version_and_build(text: &str) -> Option<(&str, u64)> {
+    let build = Version::parse(text)?.build?.parse().ok()?;
+    let (version, _) = text.trim().strip_suffix(')')?.rsplit_once('(')?;
+    Some((version.trim_end(), build))
+}
+
 /// Returns a requirement that only this version and its builds meet: for 4.12, not 4.12.3; for 4.12 (41), not 4.12 (42). `None` if
 /// the text is not a version.
 #[must_use]
@@ -138,7 +166,7 @@ fn suffixes(rest: &str, written: usize) -> Option<Suffixes<'_>> {
     };
     let (pre, build) = match (before.chars().next(), before.trim()) {
         (_, "") => (None, build),
-        (Some(' '), text) if BEFORE.contains(&&*first_word(text)) => (Some(text), build),
+        (Some(' '), text) if precedes_release(text) => (Some(text), build),
         (Some(' '), text) => match released(text) {
             Some(number) => (None, build.or(filled(number))),
             // `4.12 internal (41)`
@@ -152,6 +180,7 @@ fn suffixes(rest: &str, written: usize) -> Option<Suffixes<'_>> {
             stage(before.strip_prefix(['-', '.', '_', '~'])?, build)?
         }
         // `4.12b2`. A single number with letters is more often a commit id.
+        (Some(_), text) if is_letter_release(text, written) => (None, Some(text)),
         (Some(first), text) if first.is_ascii_alphabetic() && written > 1 => {
             let number = text.trim_start_matches(|char: char| char.is_ascii_alphabetic());
             let is_stage = number.bytes().all(|byte| byte.is_ascii_digit());
@@ -196,13 +225,37 @@ fn filled(text: &str) -> Option<&str> {
     Some(text.trim()).filter(|text| !text.is_empty())
 }
 
+/// Whether a text after a space is a stage before the release.
+fn precedes_release(text: &str) -> bool {
+    let word = first_word(text);
+    let number = text.get(word.len()..).unwrap_or_default();
+    let number = number.split(' ').next().unwrap_or_default();
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    BEFORE.contains(&&*word) || (is_number && BEFORE_A_NUMBER.contains(&&*word))
+}
+
 /// Whether a suffix marks a version after the release: a correction, or commits that `git describe` counted.
 fn follows_release(text: &str) -> bool {
     let is_describe = text.split_once("-g").is_some_and(|(count, commit)| {
+        let commit = commit.strip_suffix("-dirty").unwrap_or(commit);
         let is_hex = commit.bytes().all(|byte| byte.is_ascii_hexdigit());
         !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()) && is_hex
     });
-    is_describe || AFTER.contains(&&*first_word(text))
+    let word = first_word(text);
+    let number = text.get(word.len()..).unwrap_or_default();
+    let number = number.strip_prefix(['-', '.']).unwrap_or(number);
+    let has_number = number.starts_with(|char: char| char.is_ascii_digit());
+    is_describe || AFTER.contains(&&*word) || (has_number && AFTER_WITH_NUMBER.contains(&&*word))
+}
+
+/// Whether letters alone mark a correction of the release, as in `1.0.2k` and `0.9.8zh`. `4.12a` and `4.12b` precede their release.
+fn is_letter_release(text: &str, written: usize) -> bool {
+    let is_letter = match text.as_bytes() {
+        [letter] => written > 2 || !matches!(letter, b'a' | b'b' | b'A' | b'B'),
+        [b'z' | b'Z', _] => true,
+        _ => false,
+    };
+    is_letter && written > 1 && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
 /// The letters with which a text begins, in lower case.
@@ -275,9 +328,11 @@ fn parts_of_word(word: &str) -> impl Iterator<Item = (bool, usize, String)> {
     })
 }
 
+/// Whether a word is a commit id, also as `git describe` writes it: `g1a2b3c4`.
 fn is_commit_id(word: &str) -> bool {
-    let is_hex = word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    word.len() >= COMMIT_ID_CHARS && is_hex && !word.bytes().all(|byte| byte.is_ascii_digit())
+    let id = word.strip_prefix(['g', 'G']).unwrap_or(word);
+    let is_hex = id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    id.len() >= COMMIT_ID_CHARS && is_hex && !word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -371,6 +426,27 @@ mod tests {
         }
         assert!(!holds("=4.12.0.0+41", "4.12 (42)"));
         assert_eq!(exact_requirement("nightly"), None);
+    }
+
+    #[test]
+    fn a_build_in_brackets_is_split_off() {
+        for (text, split) in [
+            ("4.12.0 (41200)", Some(("4.12.0", 41_200))),
+            (" v4.12(7) ", Some(("v4.12", 7))),
+            ("4.12 beta 2 (41)", Some(("4.12 beta 2", 41))),
+            ("4.12 (build 41)", Some(("4.12", 41))),
+            ("4.12.0", None),
+            ("4.12.0+41200", None),
+            ("4.12+7 (41)", None),
+            ("4.12 (1a2b3c4)", None),
+            ("4.12 (1.2)", None),
+            ("4.12 (41) debug", None),
+            ("4.12 internal (41)", None),
+            ("nightly (41)", None),
+            ("(41)", None),
+        ] {
+            assert_eq!(version_and_build(text), split, "{text}");
+        }
     }
 
     proptest! {

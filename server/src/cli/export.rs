@@ -13,7 +13,7 @@ use super::event_filters::EventFilters;
 use super::output::{Output, OutputArgs, unless_closed};
 use super::{DEFAULT_WAIT, runtime, store_in_use};
 use crate::config::Shared;
-use crate::query::{JankStacks, chrome_trace, folded, raw_rows, speedscope, tables};
+use crate::query::{JankStacks, TraceJanks, chrome_trace, folded, raw_rows, speedscope, tables};
 
 /// More than any viewer can open.
 const MOST_SPANS: u64 = 200_000;
@@ -67,7 +67,7 @@ struct CsvArgs {
     output: OutputArgs,
 }
 
-/// All spans of a trace, for ui.perfetto.dev and `chrome://tracing`
+/// All spans of a trace and the janks during it, for ui.perfetto.dev and `chrome://tracing`
 #[derive(Args, Debug)]
 struct TraceArgs {
     /// The id of the trace: 32 hex digits
@@ -157,8 +157,8 @@ async fn rows(shared: &Shared, args: &CsvArgs) -> anyhow::Result<()> {
 
 async fn one_trace(shared: &Shared, args: &TraceArgs) -> anyhow::Result<()> {
     let output = Output::open(&args.output)?;
-    let (mut spans, _) = store_in_use(shared, DEFAULT_WAIT)
-        .await?
+    let store = store_in_use(shared, DEFAULT_WAIT).await?;
+    let (mut spans, _) = store
         .spans_of_traces(&args.project, &[args.trace], MOST_SPANS + 1)
         .await?;
     if spans.is_empty() {
@@ -170,7 +170,8 @@ async fn one_trace(shared: &Shared, args: &TraceArgs) -> anyhow::Result<()> {
         spans.truncate(most);
         tracing::warn!("the trace has more than {MOST_SPANS} spans; exporting the first ones only");
     }
-    output.whole(chrome_trace(&spans).to_string().as_bytes())
+    let janks = TraceJanks::read(&store, &args.project, &spans, shared.now()).await?;
+    output.whole(chrome_trace(&spans, &janks).to_string().as_bytes())
 }
 
 async fn all_stacks(shared: &Shared, args: &StacksArgs) -> anyhow::Result<()> {

@@ -19,8 +19,8 @@ pub struct Web {
     )]
     pub trusted_proxies: Vec<TrustedProxies>,
 
-    /// The origins of web apps that report from a browser: `https://shop.example,https://m.shop.example`, or `*`. Repeatable. Unset:
-    /// none.
+    /// The origins of web apps that report from a browser or a web view: `https://shop.example,capacitor://localhost`, or `*`. Repeatable.
+    /// Unset: none.
     #[arg(
         long,
         env = "UNJANK_WEB_ORIGINS",

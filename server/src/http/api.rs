@@ -3,7 +3,6 @@
 pub(super) mod body;
 pub(super) mod client_address;
 pub(super) mod cookies;
-pub(super) mod grpc_message;
 pub(super) mod ids;
 pub(super) mod json_value;
 pub(super) mod object;

@@ -8,36 +8,25 @@ mod ofrep;
 mod otlp;
 mod otlp_answers;
 mod remote_config;
+mod web_apps;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER,
-};
-use axum::http::{HeaderName, HeaderValue, Method};
+use axum::http::{HeaderName, HeaderValue};
 use axum::routing::{get, post};
-use tower_http::cors::{AllowOrigin, CorsLayer};
 use tower_http::set_header::SetResponseHeaderLayer;
 use utoipa::OpenApi;
 
-use self::device::API_KEY;
+pub(super) use self::grpc::not_over_http2;
+
 use self::otlp::Transport;
-use self::otlp_answers::CONFIG_ETAG;
-use super::api::problem::Problem;
+use self::web_apps::for_web_apps;
 use crate::app::App;
 use crate::otlp::Kind;
 use crate::web_origins::WebOrigins;
 
-/// Browsers ask again after this time.
-const REMEMBERED: Duration = Duration::from_secs(2 * 60 * 60);
-/// The context of a trace, which instrumented browsers add to every request.
-const TRACE_CONTEXT: [HeaderName; 2] = [
-    HeaderName::from_static("traceparent"),
-    HeaderName::from_static("tracestate"),
-];
 /// Names the forms of a batch that the server reads, in answers of `/v1/ingest`.
 const ACCEPT_POST: HeaderName = HeaderName::from_static("accept-post");
 const FORMS: HeaderValue =
@@ -57,13 +46,6 @@ pub(super) fn routes(origins: &WebOrigins) -> Router<Arc<App>> {
     others.merge(for_web_apps(batches(), origins).route_layer(forms))
 }
 
-fn for_web_apps(routes: Router<Arc<App>>, origins: &WebOrigins) -> Router<Arc<App>> {
-    routes
-        // Set before the layer, so that the layer also answers the `OPTIONS` of browsers.
-        .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
-        .layer(cross_origin(origins))
-}
-
 /// The services of OTLP over gRPC.
 pub(super) fn grpc() -> Router<Arc<App>> {
     grpc::services()
@@ -77,12 +59,15 @@ fn batches() -> Router<Arc<App>> {
 
 /// The other routes of the SDK's own protocol: remote config and feature flags.
 fn own() -> Router<Arc<App>> {
+    // `body` reads the body, within its own limits of compressed size, decompressed size, time and memory.
+    let flags = DefaultBodyLimit::disable();
     Router::new()
         .route("/v1/config", get(remote_config::get))
-        .route("/ofrep/v1/evaluate/flags", post(ofrep::all))
-        .route("/ofrep/v1/evaluate/flags/{*key}", post(ofrep::one))
-        // `body` reads the body, within its own limits of compressed size, decompressed size, time and memory.
-        .layer(DefaultBodyLimit::disable())
+        .route("/ofrep/v1/evaluate/flags", post(ofrep::all).layer(flags))
+        .route(
+            "/ofrep/v1/evaluate/flags/{*key}",
+            post(ofrep::one).layer(flags),
+        )
 }
 
 /// Routes for OpenTelemetry exporters. OpenTelemetry documents the protocol.
@@ -94,32 +79,4 @@ fn opentelemetry() -> Router<Arc<App>> {
         .route("/v1/metrics", export(Kind::Metrics))
         // The handlers bound the bodies, as they do for batches.
         .layer(DefaultBodyLimit::disable())
-}
-
-/// Allows requests of web apps. Keys are in headers and never in cookies, so no request has credentials of the browser.
-fn cross_origin(origins: &WebOrigins) -> CorsLayer {
-    let known = origins
-        .iter()
-        .filter_map(|origin| HeaderValue::from_str(origin).ok());
-    let allowed = if origins.allow_all() {
-        AllowOrigin::any()
-    } else {
-        AllowOrigin::list(known)
-    };
-    let [parent, state] = TRACE_CONTEXT;
-    CorsLayer::new()
-        .allow_origin(allowed)
-        .allow_methods([Method::GET, Method::POST])
-        .allow_headers([
-            ACCEPT,
-            AUTHORIZATION,
-            CONTENT_ENCODING,
-            CONTENT_TYPE,
-            IF_NONE_MATCH,
-            API_KEY,
-            parent,
-            state,
-        ])
-        .expose_headers([ETAG, RETRY_AFTER, CONFIG_ETAG, ACCEPT_POST])
-        .max_age(REMEMBERED)
 }

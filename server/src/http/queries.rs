@@ -2,6 +2,7 @@
 
 mod app_sessions;
 mod app_starts;
+mod attributes;
 mod books;
 mod exports;
 mod frames;
@@ -9,6 +10,7 @@ mod inside_spans;
 mod janks;
 mod packages;
 pub(super) mod query;
+mod span_flames;
 mod traces;
 mod versions;
 
@@ -28,6 +30,7 @@ use crate::app::App;
     query::over_time,
     query::spread,
     query::tested,
+    attributes::list,
     janks::stacks,
     janks::flame_graph,
     janks::folded_stacks,
@@ -38,6 +41,9 @@ use crate::app::App;
     traces::trace,
     traces::chrome,
     inside_spans::inside_span,
+    span_flames::flame_graph,
+    span_flames::folded_spans,
+    span_flames::speedscope_file,
     packages::time_by_package,
     app_starts::list,
     app_sessions::list,
@@ -62,6 +68,10 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route(
             "/projects/{project}/query/{signal}/significance",
             get(query::tested),
+        )
+        .route(
+            "/projects/{project}/query/{signal}/attributes",
+            get(attributes::list),
         )
         .route("/projects/{project}/janks/stacks", get(janks::stacks))
         .route("/projects/{project}/janks/flame", get(janks::flame_graph))
@@ -93,6 +103,18 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route(
             "/projects/{project}/spans/inside",
             get(inside_spans::inside_span),
+        )
+        .route(
+            "/projects/{project}/spans/flame",
+            get(span_flames::flame_graph),
+        )
+        .route(
+            "/projects/{project}/spans/folded",
+            get(span_flames::folded_spans),
+        )
+        .route(
+            "/projects/{project}/spans/speedscope",
+            get(span_flames::speedscope_file),
         )
         .route(
             "/projects/{project}/spans/packages",

@@ -11,7 +11,9 @@ use serde::de::{
 };
 use serde_json::error::Category;
 use serde_json::value::RawValue;
-use unjank_protocol::{AtMost, Batch, Limits, Module, NotEmpty, Resource, Signal, for_each_signal};
+use unjank_protocol::{
+    AtMost, Batch, Limits, Module, NotEmpty, Resource, Signal, WholeNumber, for_each_signal,
+};
 use uuid::Uuid;
 
 use super::rejections::Rejections;
@@ -304,7 +306,9 @@ impl<'de> Visitor<'de> for BatchSeed<'_, '_> {
                     let id = decoder.envelope::<NotEmpty<Uuid>, _>(&mut map)?.0;
                     batch.session_id = id.unwrap_or_default();
                 }
-                Member::ConfigRevision => batch.config_revision = decoder.envelope(&mut map)?,
+                Member::ConfigRevision => {
+                    batch.config_revision = decoder.envelope::<WholeNumber, _>(&mut map)?.0;
+                }
                 Member::SplitFrom => {
                     batch.split_from = decoder.envelope::<SplitFrom, _>(&mut map)?.0;
                 }
@@ -346,6 +350,14 @@ impl<'de, V: Event + Deserialize<'de>> ReadEvents<'de> for Vec<V> {
 
 impl<'de, V: Event + Deserialize<'de>> ReadEvents<'de> for Option<V> {
     fn read<A: MapAccess<'de>>(decoder: &mut Decoder<'_>, map: &mut A) -> Result<Self, A::Error> {
+        if decoder.form == Form::Typed {
+            let event: Self = map.next_value()?;
+            if let Some(event) = &event {
+                decoder.count_event()?;
+                decoder.count_lists(event)?;
+            }
+            return Ok(event);
+        }
         let Some(raw) = map.next_value::<Option<&RawValue>>()? else {
             return Ok(None);
         };

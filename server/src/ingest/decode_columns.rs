@@ -1,11 +1,11 @@
 //! Decodes columns into a batch and enforces the limits of JSON on what they stand for.
 
-use unjank_columns::{Bounds, read};
+use unjank_columns::{Bounds, Unreadable, read};
 use unjank_protocol::Limits;
 
-use super::Refusal;
 use super::decode::{Decoded, LISTS_BYTES};
 use super::rejections::Rejections;
+use super::{Body, Refusal};
 use crate::ingest::reject::Reject;
 
 /// Most events take more bytes in JSON.
@@ -16,13 +16,20 @@ const ITEM_BYTES: usize = 16;
 const LIST_BYTES_PER_BYTE: usize = 4;
 
 /// Returns the batch, and the bytes of its texts, each as often as it is used. The batch may stand for no more than JSON of `most_bytes`
-/// bytes.
+/// bytes. A bad character costs a character, as in JSON.
 pub(super) fn decode<'a>(
-    body: &'a [u8],
+    body: &'a Body<'_>,
     most_bytes: usize,
     limits: &Limits,
 ) -> Result<(Decoded<'a>, usize), Refusal> {
-    let read = read(body, &bounds(most_bytes, limits))?;
+    let bounds = bounds(most_bytes, limits);
+    let read = match read(body.bytes(), &bounds) {
+        Err(Unreadable::NoText) => {
+            let mended = body.mended_columns().ok_or(Unreadable::Damaged)?;
+            read(mended, &bounds)?
+        }
+        other => other?,
+    };
     let mut rejections = Rejections::default();
     for malformed in &read.malformed {
         let detail = if rejections.lists_another() {
@@ -89,6 +96,7 @@ mod tests {
         ] {
             let body = body(spans, name_bytes, attributes);
             assert!(body.len() < SMALL);
+            let body = Body::new(&body);
             match decode(&body, SMALL, &limits) {
                 Ok((decoded, _)) => assert!(is_small && decoded.batch.spans.len() == spans),
                 Err(refusal) => assert!(!is_small && refusal.is_for_size(), "{refusal}"),

@@ -1,15 +1,17 @@
-//! Repairs of JSON that clients in other languages write, so that a bad character costs a character and not the batch.
+//! Repairs of JSON that clients in other languages write, so that a bad character costs a character and not the batch. The texts of columns are
+//! repaired in their own crate.
 //!
 //! Only bodies that cannot be read as they are get repaired. In bodies from people and their tools, only characters are repaired: there, a
 //! bad escape or a `NaN` is a mistake.
 
 use std::cell::OnceCell;
 
-/// The text of a request's body. It is repaired when the repaired text is first needed.
+/// A request's body. It is repaired when the repaired body is first needed.
 #[derive(Debug)]
 pub struct Body<'b> {
     json: &'b [u8],
     repaired: OnceCell<Option<String>>,
+    mended: OnceCell<Option<Vec<u8>>>,
 }
 
 impl<'b> Body<'b> {
@@ -18,6 +20,7 @@ impl<'b> Body<'b> {
         Self {
             json,
             repaired: OnceCell::new(),
+            mended: OnceCell::new(),
         }
     }
 
@@ -39,6 +42,15 @@ impl<'b> Body<'b> {
         text.as_deref()
     }
 
+    /// The body, which is a columnar batch, with texts that are texts. `None` if it is damaged.
+    #[must_use]
+    pub fn mended_columns(&self) -> Option<&[u8]> {
+        let columns = self
+            .mended
+            .get_or_init(|| unjank_columns::mended(self.json));
+        columns.as_deref()
+    }
+
     /// The body with half characters and bytes that are not UTF-8 replaced, and without a byte order mark. `None` if it has none of these.
     #[must_use]
     pub fn with_whole_characters(&self) -> Option<String> {
@@ -50,8 +62,9 @@ impl<'b> Body<'b> {
 ///
 /// * Bytes that are not UTF-8, halves of surrogate pairs and control characters become U+FFFD.
 /// * Tabs, line feeds and backslashes in texts become their escapes.
-/// * `NaN` and `Infinity` become `null` or, in a sample rate or a double of OTLP, their text.
-/// * Whole numbers with a fraction or an exponent, and -0, become their digits.
+/// * `NaN`, `Infinity`, the other forms that languages have for them (`-nan`, `Inf`, `1.#IND`), and numbers that are too large (`1e999`)
+///   become `null` or, in a sample rate or a double of OTLP, `"NaN"` and `"Infinity"`.
+/// * Whole numbers with a fraction or an exponent, and -0, become their digits. Numbers lose a plus sign.
 ///
 /// If `only_characters` is set, replaces only bytes that are not UTF-8 and halves of surrogate pairs.
 fn repaired(json: &[u8], only_characters: bool) -> Option<String> {
@@ -67,7 +80,9 @@ fn repaired(json: &[u8], only_characters: bool) -> Option<String> {
     while let Some(byte) = text.as_bytes().get(repair.at) {
         match byte {
             b'"' => repair.string(),
-            b'-' | b'0'..=b'9' | b'A'..=b'Z' if !only_characters => repair.scalar(),
+            b'-' | b'+' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' if !only_characters => {
+                repair.scalar();
+            }
             _ => repair.at += 1,
         }
     }
@@ -164,20 +179,49 @@ impl Repair<'_> {
     /// Reads a number or a word.
     fn scalar(&mut self) {
         let rest = self.text.get(self.at..).unwrap_or_default();
-        let is_end = |char: char| !char.is_ascii_alphanumeric() && !matches!(char, '-' | '+' | '.');
+        let is_end =
+            |char: char| !char.is_ascii_alphanumeric() && !matches!(char, '-' | '+' | '.' | '#');
         let length = rest.find(is_end).unwrap_or(rest.len());
-        let scalar = rest.get(..length).unwrap_or_default();
-        match scalar {
-            "NaN" | "Infinity" | "-Infinity" if self.is_quoted_number() => {
-                self.replace(length, &format!("\"{scalar}\""));
-            }
-            "NaN" | "Infinity" | "-Infinity" => self.replace(length, "null"),
-            _ => match whole(scalar) {
-                Some(digits) => self.replace(length, &digits),
-                None => self.at += length.max(1),
-            },
+        let (scalar, after) = rest.split_at_checked(length).unwrap_or_default();
+        if let Some(name) = not_finite(scalar) {
+            let by = match self.is_quoted_number() {
+                true => format!("\"{name}\""),
+                false => "null".to_owned(),
+            };
+            return self.replace(length + note_length(after), &by);
+        }
+        let unsigned = scalar.strip_prefix('+').unwrap_or_default();
+        if unsigned.starts_with(|char: char| char.is_ascii_digit()) {
+            return self.replace("+".len(), "");
+        }
+        match whole(scalar) {
+            Some(digits) => self.replace(length, &digits),
+            None => self.at += length.max(1),
         }
     }
+}
+
+/// The name of a number that is not finite, or of one that is too large: `-nan`, `Inf`, `1e999`.
+fn not_finite(number: &str) -> Option<&'static str> {
+    // Older C libraries of Windows write `1.#INF` and `-1.#IND`.
+    let value = match number.contains(".#") {
+        true => f64::NAN,
+        false => number.parse().ok()?,
+    };
+    match value {
+        _ if value.is_nan() => Some("NaN"),
+        f64::INFINITY => Some("Infinity"),
+        f64::NEG_INFINITY => Some("-Infinity"),
+        _ => None,
+    }
+}
+
+/// The length of the note that C libraries of Windows write after a number that is none: `-nan(ind)`.
+fn note_length(after: &str) -> usize {
+    let note = after.strip_prefix('(').unwrap_or_default();
+    let length = note.find(|char: char| !char.is_ascii_alphanumeric());
+    let closed = length.filter(|length| note.as_bytes().get(*length) == Some(&b')'));
+    closed.map_or(0, |length| length + "()".len())
 }
 
 /// The digits of a whole number that is written with a fraction or an exponent, or as -0: 41250.0, 4.125e4.
@@ -230,12 +274,24 @@ mod tests {
             ),
             (r#"["NaN", "1.0"]"#, r#"["NaN", "1.0"]"#),
             (
-                "[41250.0, -3.00, 4.125e4, 1E+3]",
-                "[41250, -3, 41250, 1000]",
+                "[nan, -nan, inf, -inf, NAN, +Inf, -nan(ind), 1.#QNAN, -1e999]",
+                "[null, null, null, null, null, null, null, null, null]",
             ),
             (
-                "[41250.5, 1e999, 1e-3, 0.0, -0.0]",
-                "[41250.5, 1e999, 1e-3, 0, 0]",
+                r#"[{"sample_rate":-nan(ind)},{"doubleValue":-inf},{"doubleValue":1e999}]"#,
+                r#"[{"sample_rate":"NaN"},{"doubleValue":"-Infinity"},{"doubleValue":"Infinity"}]"#,
+            ),
+            (
+                "[true, false, null, nancy, nan(, nan(a, nan(a b), +, e5]",
+                "[true, false, null, nancy, null(, null(a, null(a b), +, e5]",
+            ),
+            (
+                "[41250.0, -3.00, 4.125e4, 1E+3, +5, +5.0, +0.5]",
+                "[41250, -3, 41250, 1000, 5, 5, 0.5]",
+            ),
+            (
+                "[41250.5, 1e-999, 1e-3, 0.0, -0.0]",
+                "[41250.5, 0, 1e-3, 0, 0]",
             ),
             ("[18446744073709551615.0]", "[18446744073709551615]"),
             ("[-0, -05, \"-0\"]", "[0, -05, \"-0\"]"),
@@ -278,7 +334,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_panics(bytes in any::<Vec<u8>>(), likely in "[\\\\ud8c\"0-9.eN{}\\[\\], ]{0,40}") {
+        fn nothing_panics(bytes in any::<Vec<u8>>(), likely in "[\\\\ud8c\"0-9.eNnaif#(){}\\[\\], ]{0,40}") {
             for only_characters in [false, true] {
                 repaired(&bytes, only_characters);
                 repaired(likely.as_bytes(), only_characters);

@@ -49,6 +49,7 @@ impl From<Unreadable> for Refusal {
         match error {
             Unreadable::NotColumnar
             | Unreadable::Damaged
+            | Unreadable::NoText
             | Unreadable::Twice(_)
             | Unreadable::NoEnvelope => Self::NotColumns(error),
             Unreadable::Envelope(..) => Self::Envelope(error.to_string()),

@@ -5,6 +5,7 @@ use std::io::Read;
 
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
+use flate2::{Decompress, FlushDecompress, Status};
 use unjank_foundation::shares::Memory;
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe::{find_frame_compressed_size, get_frame_content_size};
@@ -15,6 +16,8 @@ pub enum Encoding {
     Identity,
     Gzip,
     Zstd,
+    /// The format zlib, as HTTP defines this name.
+    Deflate,
 }
 
 /// A body as it was sent.
@@ -64,7 +67,7 @@ impl Upload {
     pub(super) fn claims_more_than(&self, limit: usize) -> bool {
         let claimed = match self.encoding {
             Encoding::Gzip => self.bytes.last_chunk().copied().map(u32::from_le_bytes),
-            Encoding::Identity | Encoding::Zstd => None,
+            Encoding::Identity | Encoding::Zstd | Encoding::Deflate => None,
         };
         claimed.is_some_and(|bytes| bytes as usize > limit)
     }
@@ -86,7 +89,8 @@ impl Upload {
             buffer.clear();
             match self.encoding {
                 Encoding::Zstd => unzstd(&self.bytes, limit, zstd, buffer)?,
-                _ => gunzip(&self.bytes, limit, buffer)?,
+                Encoding::Deflate => unzlib(&self.bytes, limit, buffer)?,
+                Encoding::Identity | Encoding::Gzip => gunzip(&self.bytes, limit, buffer)?,
             }
             let answer = consume(buffer);
             buffer.clear();
@@ -108,6 +112,20 @@ fn gunzip(bytes: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), NotInflat
         Err(NotInflated::TooLarge { limit })
     } else {
         Ok(())
+    }
+}
+
+fn unzlib(bytes: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), NotInflated> {
+    out.reserve_exact(limit + 1);
+    let mut zlib = Decompress::new(true);
+    let status = zlib.decompress_vec(bytes, out, FlushDecompress::Finish);
+    if out.len() > limit {
+        return Err(NotInflated::TooLarge { limit });
+    }
+    // The readers of the library take the end of a body that is cut off for the end of its content.
+    match status {
+        Ok(Status::StreamEnd) if zlib.total_in() == bytes.len() as u64 => Ok(()),
+        _ => Err(NotInflated::Corrupt("deflate")),
     }
 }
 
@@ -174,6 +192,10 @@ fn unzstd(
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use flate2::write::ZlibEncoder;
+
     use super::*;
 
     const LIMIT: usize = 1_000;
@@ -211,6 +233,34 @@ mod tests {
             ] {
                 assert_eq!(inflated(&frames.concat()), [expected; 2]);
             }
+        }
+    }
+
+    #[test]
+    fn zlib_is_read_up_to_the_limit_and_only_as_a_whole() {
+        let packed = |size: usize| {
+            let mut zlib = ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+            zlib.write_all(&vec![b'a'; size]).unwrap();
+            zlib.finish().unwrap()
+        };
+        let inflated = |body: &[u8]| {
+            [0, SCRATCH_KEPT].map(|kept| {
+                let mut out = Vec::with_capacity(kept);
+                unzlib(body, LIMIT, &mut out).map(|()| out.len())
+            })
+        };
+        for size in [0, 1, LIMIT] {
+            assert_eq!(inflated(&packed(size)), [Ok(size); 2]);
+        }
+        let too_large = NotInflated::TooLarge { limit: LIMIT };
+        for size in [LIMIT + 1, 64 << 20] {
+            assert_eq!(inflated(&packed(size)), [Err(too_large); 2]);
+        }
+        let body = packed(LIMIT);
+        let longer = [body.as_slice(), b"{}"].concat();
+        let cut_off = (0..body.len()).map(|end| body.get(..end).unwrap());
+        for body in cut_off.chain([longer.as_slice(), b"no zlib"]) {
+            assert_eq!(inflated(body), [Err(NotInflated::Corrupt("deflate")); 2]);
         }
     }
 

@@ -12,19 +12,60 @@ use super::Unreadable;
 use super::attribute_values::{SAMPLE_RATE, TEXT, cut, id, sample_rate};
 use super::message::{Field, Raw, Short, bytes};
 use super::resource::{Scope, Sender};
+use super::stack_text::{self, STACK};
 use super::value::KeyValue;
 use super::wire::Value;
 
-/// The maximum number of attributes of an event. The checks of events drop further attributes.
-const MOST: usize = 64;
+/// The maximum number of attributes and of log entries of an event. The checks of events drop further ones.
+pub(super) const MOST: usize = 64;
 
 /// The attributes that have no field, with those of the scope: enough for most events, so that their list is allocated once.
 const USUAL: usize = 8;
 
-/// The most bytes of a stack, of which 128 frames are kept.
-pub(super) const STACK: usize = 64 << 10;
-/// The most bytes of the stacks of all threads as JSON, which cannot be read without its end.
-const STACKS: usize = 1 << 20;
+const CONNECTION: &str = "network.connection.type";
+const GENERATION: &str = "network.connection.subtype";
+
+const CONNECTIONS: [(&str, Network); 4] = [
+    ("wifi", Network::Wifi),
+    ("wired", Network::Ethernet),
+    ("unavailable", Network::None),
+    ("cell", Network::Cellular),
+];
+
+/// The names of the semantic conventions, and those that Android (`1xRTT`) and iOS (`WCDMA`, `HRPD`) have besides.
+const GENERATIONS: [(&str, Network); 23] = [
+    ("gprs", Network::Cellular2g),
+    ("edge", Network::Cellular2g),
+    ("cdma", Network::Cellular2g),
+    ("gsm", Network::Cellular2g),
+    ("iden", Network::Cellular2g),
+    ("cdma2000_1xrtt", Network::Cellular2g),
+    ("1xrtt", Network::Cellular2g),
+    ("umts", Network::Cellular3g),
+    ("wcdma", Network::Cellular3g),
+    ("hsdpa", Network::Cellular3g),
+    ("hsupa", Network::Cellular3g),
+    ("hspa", Network::Cellular3g),
+    ("hspap", Network::Cellular3g),
+    ("evdo_0", Network::Cellular3g),
+    ("evdo_a", Network::Cellular3g),
+    ("evdo_b", Network::Cellular3g),
+    ("ehrpd", Network::Cellular3g),
+    ("hrpd", Network::Cellular3g),
+    ("td_scdma", Network::Cellular3g),
+    ("lte", Network::Cellular4g),
+    ("lte_ca", Network::Cellular4g),
+    ("nr", Network::Cellular5g),
+    ("nrnsa", Network::Cellular5g),
+];
+
+/// Looks a name up without regard to case: systems write `LTE`, the semantic conventions `lte`.
+fn network_named(names: &[(&str, Network)], name: &str) -> Option<Network> {
+    let named = names
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name));
+    named.map(|(_, network)| *network)
+}
 
 /// The attributes of one event.
 #[derive(Debug, Default)]
@@ -53,6 +94,22 @@ pub(super) struct Exception<'a> {
     pub(super) stack: Text<'a>,
 }
 
+impl<'a> Exception<'a> {
+    /// The type, or the name that the semantic conventions give to an event with an exception. `None` if there is no exception.
+    pub(super) fn name(&self) -> Option<Text<'a>> {
+        let Self {
+            kind,
+            message,
+            stack,
+        } = self;
+        if !kind.is_empty() {
+            return Some(kind.clone());
+        }
+        let is_known = !message.is_empty() || !stack.is_empty();
+        is_known.then(|| "exception".into())
+    }
+}
+
 impl<'a> Field<'a> for Known<'a> {
     fn read(&mut self, value: Value<'a>) -> Result<(), Unreadable> {
         let attribute = bytes(value)?;
@@ -65,7 +122,7 @@ impl<'a> Field<'a> for Known<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Known<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Short(attributes) = Short::deserialize(deserializer)?;
+        let Short(attributes, _) = Short::deserialize(deserializer)?;
         let mut known = Self::default();
         attributes.into_iter().for_each(|one| known.add(one));
         Ok(known)
@@ -77,21 +134,19 @@ impl<'a> Known<'a> {
     fn add(&mut self, KeyValue { mut key, value }: KeyValue<'a>) {
         self.read += 1;
         let mut value = value.0;
-        let is_stack = key.as_str() == "exception.stacktrace";
+        match key.as_str() {
+            STACK => stack_text::cut(&mut value),
+            _ => cut(&mut value),
+        }
         cut(&mut key);
-        value.truncate(match (is_stack, value.starts_with('{')) {
-            (true, true) => STACKS,
-            (true, false) => STACK,
-            (false, _) => TEXT,
-        });
         match key.as_str() {
             "app.screen.name" | "screen.name" => self.page = value,
             "thread.name" => self.thread = value,
             "session.id" => self.session_id = Some(id(&value)),
             "user.id" | "enduser.id" => self.user_id = Some(value),
             "event.name" => self.event_name = value,
-            "network.connection.type" => self.connection = value,
-            "network.connection.subtype" => self.generation = value,
+            CONNECTION => self.connection = value,
+            GENERATION => self.generation = value,
             "code.function.name" | "code.function" => self.code.function = value,
             "code.namespace" => self.code.class = value,
             "code.file.path" | "code.filepath" => self.code.file = value,
@@ -102,10 +157,12 @@ impl<'a> Known<'a> {
             SAMPLE_RATE => self.sample_rate = sample_rate(&value),
             "exception.type" => self.exception.kind = value,
             "exception.message" => self.exception.message = value,
-            "exception.stacktrace" => self.exception.stack = value,
+            STACK => self.exception.stack = value,
             name => {
-                self.is_request |=
-                    matches!(name, "http.request.method" | "http.method" | "url.full");
+                self.is_request |= matches!(
+                    name,
+                    "http.request.method" | "http.method" | "url.full" | "http.url"
+                );
                 // The screen that `app.navigation.complete` is about.
                 if self.page.is_empty() && name == "app.navigation.destination.name" {
                     self.page = value.clone();
@@ -118,24 +175,29 @@ impl<'a> Known<'a> {
         }
     }
 
-    pub(super) fn network(&self) -> Network {
-        match (self.connection.as_str(), self.generation.as_str()) {
-            ("wifi", _) => Network::Wifi,
-            ("wired", _) => Network::Ethernet,
-            ("unavailable", _) => Network::None,
-            ("cell", "gprs" | "edge" | "cdma" | "gsm" | "iden" | "cdma2000_1xrtt") => {
-                Network::Cellular2g
-            }
+    /// The network. A type or subtype that is none of the known ones stays an attribute.
+    pub(super) fn take_network(&mut self) -> Network {
+        let (connection, generation) = (
+            std::mem::take(&mut self.connection),
+            std::mem::take(&mut self.generation),
+        );
+        let of_connection = network_named(&CONNECTIONS, &connection);
+        let of_generation = network_named(&GENERATIONS, &generation);
+        let is_cellular = of_connection == Some(Network::Cellular);
+        for (name, value, is_read) in [
+            (CONNECTION, connection, of_connection.is_some()),
             (
-                "cell",
-                "umts" | "hsdpa" | "hsupa" | "hspa" | "hspap" | "evdo_0" | "evdo_a" | "evdo_b"
-                | "ehrpd" | "td_scdma",
-            ) => Network::Cellular3g,
-            ("cell", "lte" | "lte_ca") => Network::Cellular4g,
-            ("cell", "nr" | "nrnsa") => Network::Cellular5g,
-            ("cell", _) => Network::Cellular,
-            _ => Network::Unknown,
+                GENERATION,
+                generation,
+                is_cellular && of_generation.is_some(),
+            ),
+        ] {
+            if !is_read && !value.is_empty() && !value.eq_ignore_ascii_case("unknown") {
+                self.others.push((name.into(), value));
+            }
         }
+        let of_cellular = of_generation.filter(|_| is_cellular);
+        of_cellular.or(of_connection).unwrap_or_default()
     }
 
     /// A span of no duration with the fields that attributes have.
@@ -156,7 +218,7 @@ impl<'a> Known<'a> {
             duration_us: 0,
             on_main_thread: self.thread.as_str() == "main",
             status: SpanStatus::Unset,
-            network: self.network(),
+            network: self.take_network(),
             uptime_ms: 0,
             attributes: self.attributes(scope, sender),
             page: self.page,
@@ -177,11 +239,42 @@ impl<'a> Known<'a> {
         let parts = [
             ("exception.type", kind),
             ("exception.message", message),
-            ("exception.stacktrace", stack),
+            (STACK, stack_text::shortened(stack, TEXT)),
         ];
-        for (name, mut value) in parts.into_iter().filter(|(_, value)| !value.is_empty()) {
-            cut(&mut value);
+        for (name, value) in parts.into_iter().filter(|(_, value)| !value.is_empty()) {
             self.others.push((name.into(), value));
+        }
+    }
+
+    /// Keeps as attributes what metrics have no field for.
+    pub(super) fn keep_place(&mut self) {
+        let Code {
+            class,
+            function,
+            file,
+            line,
+        } = std::mem::take(&mut self.code);
+        let line = match line {
+            0 => Text::default(),
+            line => line.to_string().into(),
+        };
+        let parts = [
+            ("thread.name", std::mem::take(&mut self.thread)),
+            ("code.namespace", class),
+            ("code.function.name", function),
+            ("code.file.path", file),
+            ("code.line.number", line),
+        ];
+        for (name, value) in parts.into_iter().filter(|(_, value)| !value.is_empty()) {
+            self.others.push((name.into(), value));
+        }
+    }
+
+    /// Keeps the name of an event as an attribute of what has another name.
+    pub(super) fn keep_event_name(&mut self) {
+        let name = std::mem::take(&mut self.event_name);
+        if !name.is_empty() {
+            self.others.push(("event.name".into(), name));
         }
     }
 
@@ -221,8 +314,9 @@ impl<'a> Known<'a> {
 mod tests {
     use serde_json::json;
 
+    use super::*;
     use crate::otlp::Kind;
-    use crate::otlp::bounds::{of, text};
+    use crate::otlp::bounds::{attribute, of, text};
 
     #[test]
     fn an_event_has_its_own_attributes_and_then_those_of_its_scope_under_other_names() {
@@ -249,6 +343,78 @@ mod tests {
                 ("region", "resource"),
             ];
             assert_eq!(attributes, expected);
+        });
+    }
+
+    #[test]
+    fn networks_are_named_in_any_case_and_an_unknown_name_stays_an_attribute() {
+        for (connection, generation, network, kept) in [
+            ("cell", "LTE", Network::Cellular4g, ["", ""]),
+            ("cell", "lte_ca", Network::Cellular4g, ["", ""]),
+            ("cell", "NR", Network::Cellular5g, ["", ""]),
+            ("cell", "NRNSA", Network::Cellular5g, ["", ""]),
+            ("cell", "HSPA", Network::Cellular3g, ["", ""]),
+            ("cell", "WCDMA", Network::Cellular3g, ["", ""]),
+            ("cell", "HRPD", Network::Cellular3g, ["", ""]),
+            ("cell", "EDGE", Network::Cellular2g, ["", ""]),
+            ("cell", "1xRTT", Network::Cellular2g, ["", ""]),
+            ("Cell", "IWLAN", Network::Cellular, ["", "IWLAN"]),
+            ("cell", "UNKNOWN", Network::Cellular, ["", ""]),
+            ("wifi", "", Network::Wifi, ["", ""]),
+            ("wifi", "LTE", Network::Wifi, ["", "LTE"]),
+            ("vpn", "", Network::Unknown, ["vpn", ""]),
+            ("unknown", "", Network::Unknown, ["", ""]),
+        ] {
+            let attributes = [text(CONNECTION, connection), text(GENERATION, generation)];
+            let span = json!({"traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "spanId": "051581bf3cb55c13", "attributes": attributes});
+            let request = json!({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]});
+            of(Kind::Traces, &request, |read| {
+                let batches = read.unwrap().batches;
+                let span = &batches[0].spans[0];
+                assert_eq!(span.network, network, "{connection} {generation}");
+                let values =
+                    [CONNECTION, GENERATION].map(|name| attribute(span, name).unwrap_or_default());
+                assert_eq!(values, kept, "{connection} {generation}");
+            });
+        }
+    }
+
+    #[test]
+    fn what_an_event_has_no_field_for_stays_an_attribute() {
+        let names = [
+            "thread.name",
+            "code.namespace",
+            "code.function.name",
+            "code.file.path",
+            "code.line.number",
+            "exception.type",
+            "exception.message",
+            "event.name",
+        ];
+        let sent = json!(names.map(|name| text(name, "7")));
+        let point = json!({"asInt": 1, "attributes": sent});
+        let data = json!({"name": "load", "gauge": {"dataPoints": [point]}});
+        let request = json!({"resourceMetrics": [{"scopeMetrics": [{"metrics": [data]}]}]});
+        let kept = |Attributes(attributes): &Attributes<'_>| -> Vec<String> {
+            let names = attributes.iter().map(|(name, _)| name.to_string());
+            names.collect()
+        };
+        of(Kind::Metrics, &request, |read| {
+            let batches = read.unwrap().batches;
+            assert_eq!(kept(&batches[0].metrics[0].attributes), names);
+        });
+        let span = json!({"traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "spanId": "051581bf3cb55c13", "attributes": sent});
+        let request = json!({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]});
+        of(Kind::Traces, &request, |read| {
+            let batches = read.unwrap().batches;
+            assert_eq!(kept(&batches[0].spans[0].attributes), names[5..]);
+        });
+        let record = json!({"eventName": "tap", "attributes": sent});
+        let request = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]});
+        of(Kind::Logs, &request, |read| {
+            let batches = read.unwrap().batches;
+            assert_eq!(batches[0].spans[0].name.as_str(), "tap");
+            assert_eq!(kept(&batches[0].spans[0].attributes), names[5..]);
         });
     }
 

@@ -1,7 +1,7 @@
 //! What a request may take at most, however little it takes on the wire.
 
 use serde_json::{Value, json};
-use unjank_protocol::{Batch, SpanStatus};
+use unjank_protocol::{Batch, Span, SpanStatus};
 
 use super::{Form, Kind, Request, Unreadable, read};
 use crate::ingest::Body;
@@ -19,6 +19,13 @@ pub(super) fn of<T>(
 
 pub(super) fn text(key: &str, value: &str) -> Value {
     json!({"key": key, "value": {"stringValue": value}})
+}
+
+/// Returns an attribute of a span.
+pub(super) fn attribute<'a>(span: &'a Span<'_>, name: &str) -> Option<&'a str> {
+    let mut all = span.attributes.0.iter();
+    let found = all.find(|(known, _)| known.as_str() == name);
+    found.map(|(_, value)| value.as_str())
 }
 
 fn metrics(resource: &[Value], data: &Value) -> Value {
@@ -68,7 +75,7 @@ fn room_is_asked_for_before_it_is_taken() {
             }
         ));
     });
-    // Points without a value count, too.
+    // Points without a value count, too. They are rejected, in one batch.
     let data = |points| json!({"name": "load", "gauge": {"dataPoints": vec![json!({}); points]}});
     let both = |first, second| {
         let mut request = metrics(&[], &data(first));
@@ -81,7 +88,7 @@ fn room_is_asked_for_before_it_is_taken() {
             read.map(|request| request.batches.len())
         })
     };
-    assert_eq!(both(5_000, 5_000), Ok(0));
+    assert_eq!(both(5_000, 5_000), Ok(1));
     assert_eq!(
         both(5_000, 5_001),
         Err(Unreadable::TooMany {
@@ -134,7 +141,7 @@ fn long_and_deep_values_and_stacks_are_left_out_or_cut() {
         assert_eq!(attributes[0].1.as_str(), "…");
         assert!(attributes[1].1.starts_with("[[["));
     });
-    let stack = "\tat a.B.c(B.kt:4)\n".repeat(100_000);
+    let stack = "a.B.c(B.kt:4)\n".repeat(100_000);
     let record = |name: &str| json!({"eventName": name, "attributes": [text("exception.stacktrace", &stack)]});
     let request = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [record("device.anr"), record("error")]}]}]});
     of(Kind::Logs, &request, |read| {
@@ -175,16 +182,40 @@ fn numbers_that_are_out_of_range_reject_their_point_only() {
 }
 
 #[test]
-fn severities_have_numbers_and_names() {
-    for (severity, is_error) in [
-        (json!(17), true),
-        (json!("SEVERITY_NUMBER_ERROR3"), true),
-        (json!("SEVERITY_NUMBER_WARN"), false),
+fn records_are_errors_by_their_severity_or_their_exception() {
+    let severity = |number: Value| json!({"severityNumber": number});
+    let level = |text: &str| json!({"severityText": text});
+    let exception = |name: &str| json!({"attributes": [text(name, "no money")]});
+    for (record, is_error, name) in [
+        (severity(json!(17)), true, "log.error"),
+        (severity(json!("SEVERITY_NUMBER_ERROR3")), true, "log.error"),
+        (severity(json!("SEVERITY_NUMBER_WARN")), false, "log.warn"),
+        (
+            json!({"severityNumber": 9, "severityText": "ERROR"}),
+            false,
+            "log.info",
+        ),
+        (level("ERROR"), true, "log.error"),
+        (level("Error"), true, "log.error"),
+        (level("FATAL2"), true, "log.fatal"),
+        (level("Warning"), false, "log.warn"),
+        (level("chatty"), false, "log.unspecified"),
+        (level(""), false, "log.unspecified"),
+        (exception("exception.type"), true, "no money"),
+        (exception("exception.message"), true, "exception"),
+        (exception("exception.stacktrace"), true, "exception"),
+        (
+            json!({"eventName": "app.crash", "attributes": [text("exception.message", "no money")]}),
+            true,
+            "app.crash",
+        ),
     ] {
-        let request = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [{"severityNumber": severity}]}]}]});
+        let request = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]});
         of(Kind::Logs, &request, |read| {
-            let status = read.unwrap().batches[0].spans[0].status;
-            assert_eq!(status == SpanStatus::Error, is_error, "{severity}");
+            let batches = read.unwrap().batches;
+            let span = &batches[0].spans[0];
+            let read = (span.status == SpanStatus::Error, span.name.as_str());
+            assert_eq!(read, (is_error, name), "{record}");
         });
     }
 }

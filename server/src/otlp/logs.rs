@@ -1,20 +1,19 @@
 //! Log records of OTLP. There is no signal for lines of a log, so each becomes what it tells of:
 //!
 //! * `device.anr` of opentelemetry-android and `metrickit.diagnostic.hang` of opentelemetry-swift: a jank with its stack.
-//! * A record with an exception: an error, as the SDK reports it: a span of no duration with the status `error`.
+//! * A record with an exception, or of the severity error: an error, as the SDK reports it: a span of no duration with the status `error`.
 //! * Everything else: a span of no duration, named by the event, or `log` and the severity.
 
 use unjank_foundation::fingerprint::fingerprint;
 use unjank_protocol::{Jank, JankKind, JankStrategy, Span, SpanId, SpanStatus, Text, TraceId};
-use unjank_stacks::parse_text;
 
 use super::attribute_values::cut;
-use super::attributes::{Known, STACK};
+use super::attributes::Known;
 use super::message::{Raw, message};
-use super::metric_kit::call_stack;
 use super::resource::{Scope, Sender};
 use super::scalars::{Enum, Fixed, Id};
 use super::spans::{span_id_of, time};
+use super::stack_text::frames;
 use super::value::Any;
 use super::{Event, Found, Reject};
 
@@ -36,6 +35,25 @@ message! {
 const FRAMES: usize = 128;
 /// opentelemetry-android reports an ANR once the main thread has not answered for this time.
 const ANR_MS: u32 = 5_000;
+/// Levels of libraries for logs, in any case, and the ranges of their severity numbers (*Appendix B* of the data model for logs).
+const LEVELS: [(&str, &str); 16] = [
+    ("trace", "trace"),
+    ("verbose", "trace"),
+    ("debug", "debug"),
+    ("fine", "debug"),
+    ("info", "info"),
+    ("information", "info"),
+    ("informational", "info"),
+    ("notice", "info"),
+    ("warn", "warn"),
+    ("warning", "warn"),
+    ("error", "error"),
+    ("severe", "error"),
+    ("critical", "error"),
+    ("alert", "error"),
+    ("fatal", "fatal"),
+    ("emergency", "fatal"),
+];
 const HANG_DURATION: &str = "metrickit.diagnostic.hang.hang_duration";
 
 /// `unique` is a number that no other record has.
@@ -56,6 +74,8 @@ pub(super) fn event<'a>(
     }
     if record.event_name.is_empty() {
         record.event_name = std::mem::take(&mut known.event_name);
+    } else if known.event_name.as_str() == record.event_name.as_str() {
+        known.event_name = Text::default();
     }
     if record.time_unix_nano.0 == 0 {
         record.time_unix_nano = record.observed_time_unix_nano;
@@ -94,20 +114,13 @@ pub(super) fn event<'a>(
 /// The record is written when the block was noticed, so the block began before.
 fn jank<'a>(
     record: &LogRecord<'a>,
-    known: Known<'a>,
+    mut known: Known<'a>,
     kind: JankKind,
     duration_ms: u32,
 ) -> Jank<'a> {
     let text = known.exception.stack.as_str();
     // One more than is kept, so that the cut is noticed.
-    let most = FRAMES + 1;
-    let stack = call_stack(text, most).unwrap_or_else(|| {
-        // Text that only begins like JSON may be longer.
-        let start = text.get(..text.floor_char_boundary(STACK));
-        let stack = parse_text(start.unwrap_or_default()).unwrap_or_default();
-        // The frames borrow from the text of the attribute, which may be a copy.
-        stack.into_iter().take(most).map(owned).collect()
-    });
+    let stack = frames(text, FRAMES + 1);
     let missing = match (stack.is_empty(), text.is_empty()) {
         (false, _) => "",
         (true, true) => "the record has no exception.stacktrace",
@@ -115,7 +128,7 @@ fn jank<'a>(
     };
     Jank {
         kind,
-        network: known.network(),
+        network: known.take_network(),
         page: known.page,
         start: time(record.time_unix_nano).shifted(-i64::from(duration_ms) * 1_000),
         duration_ms: duration_ms.into(),
@@ -136,23 +149,6 @@ fn jank<'a>(
     }
 }
 
-fn owned(frame: unjank_protocol::Frame<'_>) -> unjank_protocol::Frame<'static> {
-    let own = |text: Text<'_>| Text::from(text.into_cow().into_owned());
-    unjank_protocol::Frame {
-        class: own(frame.class),
-        module: own(frame.module),
-        function: own(frame.function),
-        file: own(frame.file),
-        build_id: own(frame.build_id),
-        line: frame.line,
-        native: frame.native,
-        column: frame.column,
-        offset: frame.offset,
-        module_index: frame.module_index,
-        address: frame.address,
-    }
-}
-
 fn span<'a>(
     record: LogRecord<'a>,
     mut known: Known<'a>,
@@ -160,16 +156,16 @@ fn span<'a>(
     sender: &Sender<'a>,
     unique: u128,
 ) -> Span<'a> {
-    // Numbers from 17 on are errors.
-    let is_error = record.severity_number.0 >= 17 || !known.exception.kind.is_empty();
-    let name = if !record.event_name.is_empty() {
-        record.event_name
-    } else if !known.exception.kind.is_empty() {
-        known.exception.kind.clone()
-    } else {
-        format!("log.{}", severity(record.severity_number.0)).into()
+    let severity = severity(record.severity_number.0, &record.severity_text);
+    let exception = known.exception.name();
+    let is_error = matches!(severity, "error" | "fatal") || exception.is_some();
+    let name = match exception {
+        _ if !record.event_name.is_empty() => record.event_name,
+        Some(exception) => exception,
+        None => format!("log.{severity}").into(),
     };
     known.keep_exception();
+    known.keep_event_name();
     for (name, value) in [
         ("body", record.body.0),
         ("severity_text", record.severity_text),
@@ -197,15 +193,22 @@ fn span<'a>(
     }
 }
 
-/// The range of a severity number.
-fn severity(number: u64) -> &'static str {
+/// The range of a severity number. Without a number, the text counts, if a library for logs has such a level.
+fn severity(number: u64, text: &str) -> &'static str {
     match number {
         1..=4 => "trace",
         5..=8 => "debug",
         9..=12 => "info",
         13..=16 => "warn",
         17..=20 => "error",
-        21..=24 => "fatal",
-        _ => "unspecified",
+        21.. => "fatal",
+        0 => {
+            let level = text
+                .trim()
+                .trim_end_matches(|char: char| char.is_ascii_digit());
+            let mut levels = LEVELS.iter();
+            let known = levels.find(|(name, _)| level.eq_ignore_ascii_case(name));
+            known.map_or("unspecified", |(_, severity)| *severity)
+        }
     }
 }

@@ -4,7 +4,11 @@
 //! decoded with the message that has them: they stay [`Raw`] until they are needed, so one at a time takes memory, and a malformed event
 //! costs that event only.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use serde::Deserialize;
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde_json::value::RawValue;
 use unjank_protocol::{AtMost, Text};
 
@@ -173,18 +177,26 @@ impl<'de, M: Deserialize<'de>> Deserialize<'de> for Part<'_, M> {
     }
 }
 
-/// A list that is decoded with its message. Items after the first [`Self::MOST`] are skipped, and take no memory.
+/// A list that is decoded with its message. Items after the first [`Self::MOST`] are skipped, and take no memory. Their number follows the list.
 #[derive(Debug)]
-pub(super) struct Short<T>(pub(super) Vec<T>);
+pub(super) struct Short<T>(pub(super) Vec<T>, pub(super) u64);
 
 impl<T> Short<T> {
     /// One more than an event may have, so that the cut is noticed.
     pub(super) const MOST: usize = 65;
+
+    /// The first `most` items, and how many there are besides.
+    pub(super) fn first(self, most: usize) -> (Vec<T>, u64) {
+        let Self(mut items, skipped) = self;
+        let cut = items.len().saturating_sub(most);
+        items.truncate(most);
+        (items, skipped.saturating_add(cut as u64))
+    }
 }
 
 impl<T> Default for Short<T> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self(Vec::new(), 0)
     }
 }
 
@@ -193,6 +205,8 @@ impl<'a, T: Message<'a>> Field<'a> for Short<T> {
         let bytes = bytes(value)?;
         if self.0.len() < Self::MOST {
             self.0.push(Raw::Proto(bytes).decode()?);
+        } else {
+            self.1 += 1;
         }
         Ok(())
     }
@@ -200,7 +214,43 @@ impl<'a, T: Message<'a>> Field<'a> for Short<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Short<T> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        AtMost::<T, 64>::deserialize(deserializer).map(|list| Self(list.0))
+        deserializer.deserialize_any(ShortVisitor(PhantomData))
+    }
+}
+
+struct ShortVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ShortVisitor<T> {
+    type Value = Short<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Short<T>, A::Error> {
+        let mut short = Short::default();
+        while short.0.len() < Short::<T>::MOST {
+            let Some(item) = list.next_element()? else {
+                return Ok(short);
+            };
+            short.0.push(item);
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            short.1 += 1;
+        }
+        Ok(short)
+    }
+
+    /// Languages with one type for both write an empty list as an empty map.
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Short<T>, A::Error> {
+        match map.next_key::<IgnoredAny>()? {
+            None => Ok(Short::default()),
+            Some(_) => Err(A::Error::invalid_type(Unexpected::Map, &self)),
+        }
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Short<T>, E> {
+        Ok(Short::default())
     }
 }
 

@@ -11,7 +11,9 @@ use super::attributes::Known;
 use super::distribution::{Bucket, explicit, exponential, fitted};
 use super::message::{Inner, List, Raw, Short, message};
 use super::resource::{Scope, Sender};
-use super::scalars::{Double, DoubleList, Enum, Fixed, FixedList, Signed, SignedFixed, WholeList};
+use super::scalars::{
+    Count, Double, DoubleList, Enum, Fixed, FixedList, Signed, SignedFixed, WholeList,
+};
 use super::spans::time;
 use super::{Event, Found, Reject, Room, Unreadable, bytes_of};
 
@@ -41,6 +43,7 @@ message! {
         4 as_double: Option<Double>,
         6 as_int: Option<SignedFixed>,
         7 attributes: Known<'a>,
+        8 flags: Count,
     }
 }
 
@@ -97,6 +100,8 @@ message! {
 }
 
 const CUMULATIVE: u64 = 2;
+/// The flag of a data point that says that nothing was measured.
+const NO_RECORDED_VALUE: u64 = 1;
 
 /// The samples of a metric. Takes room for them before it copies what they share.
 pub(super) fn points<'a>(
@@ -124,6 +129,7 @@ pub(super) fn points<'a>(
             continue;
         }
         match data.samples(point) {
+            // Nothing was measured, so there is nothing to store or to reject.
             Ok((_, Samples { values, .. })) if values.is_empty() => {}
             Ok((attributes, samples)) => {
                 found.extend(metric.with(attributes, &samples, (scope, sender), room)?);
@@ -164,6 +170,9 @@ impl<'a> OtlpMetric<'a> {
         (scope, sender): (&Scope<'a>, &Sender<'a>),
         room: &mut Room,
     ) -> Result<Vec<Result<Found<'a>, Reject>>, Unreadable> {
+        known.keep_place();
+        known.keep_exception();
+        known.keep_event_name();
         if !self.unit.is_empty() {
             known.others.push(("unit".into(), self.unit.clone()));
         }
@@ -174,7 +183,7 @@ impl<'a> OtlpMetric<'a> {
             min: None,
             max: None,
             count: None,
-            network: known.network(),
+            network: known.take_network(),
             uptime_ms: 0,
             attributes: known.attributes(scope, sender),
             page: known.page,
@@ -262,6 +271,9 @@ impl Data {
                 )]
                 let whole = point.as_int.map(|number| number.0 as f64);
                 let value = point.as_double.map(|number| number.0).or(whole);
+                if value.is_none() && point.flags.0 & NO_RECORDED_VALUE == 0 {
+                    return Err(unmeasured("a data point has no value"));
+                }
                 let values = value.map(one).into_iter().collect();
                 (point.attributes, point.time_unix_nano, values)
             }
@@ -275,7 +287,8 @@ impl Data {
                 } else {
                     explicit(bounds, counts, min, max).ok_or_else(buckets_do_not_match)?
                 };
-                let values = spread(&buckets, sum, point.count.0);
+                let count = counts.iter().copied().fold(point.count.0, u64::max);
+                let values = spread(&buckets, sum, count)?;
                 (point.attributes, point.time_unix_nano, values)
             }
             Self::Exponential => {
@@ -302,16 +315,22 @@ impl Data {
                     bucket.low = bucket.low.max(min.min(bucket.high));
                     bucket.high = bucket.high.min(max.max(bucket.low));
                 }
-                let values = spread(&buckets, point.sum.map(|one| one.0), point.count.0);
+                let values = spread(&buckets, point.sum.map(|one| one.0), point.count.0)?;
                 (point.attributes, point.time_unix_nano, values)
             }
             Self::Summary => {
                 let point: SummaryPoint<'_> = raw.decode()?;
-                let values = point.quantile_values.0.iter().map(|pair| Sample {
-                    quantile: Some(pair.quantile.0),
-                    ..one(pair.value.0)
-                });
-                (point.attributes, point.time_unix_nano, values.collect())
+                let pairs = point.quantile_values.0.iter();
+                let mut values: Vec<_> = pairs
+                    .map(|pair| Sample {
+                        quantile: Some(pair.quantile.0),
+                        ..one(pair.value.0)
+                    })
+                    .collect();
+                if values.is_empty() {
+                    values = spread(&[], Some(point.sum.0), point.count.0)?;
+                }
+                (point.attributes, point.time_unix_nano, values)
             }
         };
         Ok((attributes, Samples { time, values }))
@@ -327,21 +346,24 @@ fn range(min: Option<Double>, max: Option<Double>) -> (Option<f64>, Option<f64>)
     }
 }
 
-/// A value for each bucket, or one for all if there are no buckets.
-fn spread(buckets: &[Bucket], sum: Option<f64>, count: u64) -> Vec<Sample> {
+/// A value for each bucket, or the mean if there are no buckets. None if nothing was measured.
+fn spread(buckets: &[Bucket], sum: Option<f64>, count: u64) -> Result<Vec<Sample>, Reject> {
+    if buckets.is_empty() && count == 0 {
+        return Ok(Vec::new());
+    }
     if buckets.is_empty() {
+        let no_sum = || unmeasured("a data point has a count, but neither buckets nor a sum");
         #[expect(
             clippy::cast_precision_loss,
             reason = "a mean of so many values is not exact"
         )]
-        let mean = sum.filter(|_| count > 0).map(|sum| sum / count as f64);
-        let sample = mean.map(|value| Sample {
-            value,
+        let mean = sum.ok_or_else(no_sum)? / count as f64;
+        return Ok(vec![Sample {
+            value: mean,
             range: None,
             count,
             quantile: None,
-        });
-        return sample.into_iter().collect();
+        }]);
     }
     let values = fitted(buckets, sum).into_iter().zip(buckets);
     let samples = values.map(|((value, count), bucket)| Sample {
@@ -350,10 +372,74 @@ fn spread(buckets: &[Bucket], sum: Option<f64>, count: u64) -> Vec<Sample> {
         count,
         quantile: None,
     });
-    samples.collect()
+    Ok(samples.collect())
+}
+
+fn unmeasured(detail: &str) -> Reject {
+    Reject::new("invalid_event", detail)
 }
 
 fn buckets_do_not_match() -> Reject {
     let detail = "a histogram has one bucket more than bounds, and its bounds go up";
     Reject::new("invalid_event", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::otlp::Kind;
+    use crate::otlp::bounds::of;
+
+    /// The values and counts of the rows of a data point, and why it was rejected.
+    fn rows(data: &str, point: &Value) -> (Vec<(f64, Option<u64>)>, Vec<String>) {
+        let metric =
+            json!({"name": "load", data: {"aggregationTemporality": 1, "dataPoints": [point]}});
+        let request = json!({"resourceMetrics": [{"scopeMetrics": [{"metrics": [metric]}]}]});
+        of(Kind::Metrics, &request, |read| {
+            let request = read.unwrap();
+            let metrics = request.batches.iter().flat_map(|batch| &batch.metrics);
+            let rejects = request.undecoded.into_iter();
+            (
+                metrics.map(|metric| (metric.value, metric.count)).collect(),
+                rejects.map(|(_, reject)| reject.detail).collect(),
+            )
+        })
+    }
+
+    #[test]
+    fn a_data_point_with_measurements_has_rows_or_a_reason() {
+        let without_sum = "a data point has a count, but neither buckets nor a sum";
+        let mean = (vec![(2., Some(5))], vec![]);
+        let nothing = (vec![], vec![]);
+        let rejected = |reason: &str| (vec![], vec![reason.to_owned()]);
+        for (data, point, expected) in [
+            ("summary", json!({"count": 5, "sum": 10}), mean.clone()),
+            ("summary", json!({"count": 0}), nothing.clone()),
+            ("histogram", json!({"count": 5, "sum": 10}), mean.clone()),
+            ("histogram", json!({"count": 5}), rejected(without_sum)),
+            (
+                "histogram",
+                json!({"bucketCounts": [5], "sum": 10}),
+                mean.clone(),
+            ),
+            (
+                "histogram",
+                json!({"bucketCounts": [5]}),
+                rejected(without_sum),
+            ),
+            ("histogram", json!({"count": 0, "sum": 0}), nothing.clone()),
+            ("exponentialHistogram", json!({"count": 5, "sum": 10}), mean),
+            (
+                "exponentialHistogram",
+                json!({"count": 5}),
+                rejected(without_sum),
+            ),
+            ("gauge", json!({}), rejected("a data point has no value")),
+            ("gauge", json!({"flags": 1}), nothing.clone()),
+            ("sum", json!({"flags": 1}), nothing),
+        ] {
+            assert_eq!(rows(data, &point), expected, "{data} {point}");
+        }
+    }
 }

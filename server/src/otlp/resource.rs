@@ -4,6 +4,7 @@
 use sha2::{Digest, Sha256};
 use unjank_foundation::ids::{hashed_id, id_of};
 use unjank_protocol::{Resource, Text, whole_number};
+use unjank_remote_config::version_and_build;
 use uuid::Uuid;
 
 use super::attribute_values::{SAMPLE_RATE, cut, id, sample_rate};
@@ -90,6 +91,7 @@ impl<'a> Sender<'a> {
         let mut sender = Self::default();
         let own = &mut sender.resource;
         own.install_id = install_id(&attributes);
+        let has_build = attributes.iter().any(|one| one.key.as_str() == BUILD);
         let (mut language, mut distribution) = (Text::default(), None);
         let (mut os_type, mut model_id, mut platform) =
             (Text::default(), Text::default(), Text::default());
@@ -98,7 +100,7 @@ impl<'a> Sender<'a> {
             match key.as_str() {
                 "service.name" => own.app_id = value,
                 "service.version" => own.app_version = value,
-                "app.build_id" => match whole_number(value.trim()) {
+                BUILD => match whole_number(value.trim()) {
                     Some(build) => own.build = build,
                     None => sender.others.push((key, value)),
                 },
@@ -125,6 +127,9 @@ impl<'a> Sender<'a> {
                 _ => sender.others.push((key, value)),
             }
         }
+        if !has_build {
+            split_build(own);
+        }
         if own.app_id.is_empty() {
             // The name that the specification gives to a service without one.
             own.app_id = "unknown_service".into();
@@ -143,6 +148,16 @@ impl<'a> Sender<'a> {
             None => format!("{}-{language}", own.sdk_name).into(),
         };
         sender
+    }
+}
+
+const BUILD: &str = "app.build_id";
+
+/// opentelemetry-swift writes the build after the version: `4.12.0 (41200)`.
+fn split_build(resource: &mut Resource<'_>) {
+    if let Some((version, build)) = version_and_build(&resource.app_version) {
+        resource.build = build;
+        resource.app_version = version.to_owned().into();
     }
 }
 
@@ -173,5 +188,39 @@ fn mode(environment: &str) -> Option<&'static str> {
         "test" | "testing" | "staging" => Some("test"),
         "development" | "dev" => Some("development"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::BUILD;
+    use crate::otlp::Kind;
+    use crate::otlp::bounds::{of, text};
+
+    #[test]
+    fn the_build_after_a_version_is_the_build_unless_one_is_named() {
+        let in_brackets = text("service.version", "4.12.0 (41200)");
+        let plain = text("service.version", "4.12.0");
+        for (attributes, version, build) in [
+            (vec![in_brackets.clone()], "4.12.0", 41_200),
+            (vec![plain, text(BUILD, "7")], "4.12.0", 7),
+            (
+                vec![in_brackets.clone(), text(BUILD, "7")],
+                "4.12.0 (41200)",
+                7,
+            ),
+            (vec![text(BUILD, "debug"), in_brackets], "4.12.0 (41200)", 0),
+        ] {
+            let span = json!({"traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "spanId": "051581bf3cb55c13", "name": "tap"});
+            let request = json!({"resourceSpans": [{"resource": {"attributes": attributes}, "scopeSpans": [{"spans": [span]}]}]});
+            of(Kind::Traces, &request, |read| {
+                let batches = read.unwrap().batches;
+                let resource = &batches[0].resource;
+                let read = (resource.app_version.as_str(), resource.build);
+                assert_eq!(read, (version, build), "{request}");
+            });
+        }
     }
 }

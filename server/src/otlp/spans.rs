@@ -4,12 +4,13 @@
 use unjank_protocol::{Span, SpanEvent, SpanId, SpanKind, SpanStatus, Text, Timestamp, TraceId};
 
 use super::attribute_values::{TEXT, cut};
-use super::attributes::Known;
+use super::attributes::{Known, MOST};
 use super::message::{Inner, Raw, Short, message};
 use super::resource::{Scope, Sender};
 use super::scalars::{Count, Enum, Fixed, Id};
+use super::stack_text::{STACK, shortened};
 use super::value::KeyValue;
-use super::{Event, Found, Reject};
+use super::{Event, Found, Reject, old_http_names};
 
 message! {
     OtlpSpan<'a> {
@@ -54,6 +55,7 @@ message! {
     }
 }
 
+const UNSET: u64 = 0;
 const CLIENT: u64 = 3;
 
 pub(super) fn span<'a>(
@@ -65,6 +67,11 @@ pub(super) fn span<'a>(
     let ids = ids(span.trace_id, span.span_id)?;
     let mut known = span.attributes;
     known.keep_exception();
+    known.keep_event_name();
+    // In spans of servers, some of the names are about their client.
+    if matches!(span.kind.0, UNSET | CLIENT) {
+        old_http_names::rename(&mut known.others);
+    }
     let kind = match span.kind.0 {
         2 => "server",
         CLIENT => "client",
@@ -73,26 +80,29 @@ pub(super) fn span<'a>(
         _ => "",
     };
     let Status { message, code } = span.status.0;
-    let dropped = |count: Count| match count.0 {
+    let (events, cut_events) = span.events.first(MOST);
+    let with_attributes = link_attributes(&span.links.0);
+    let (links, cut_links) = links(&span.links);
+    let dropped = |count: Count, cut: u64| match count.0.saturating_add(cut) {
         0 => Text::default(),
         count => count.to_string().into(),
     };
     let named = [
         ("span.kind", kind.into()),
         ("otel.status_description", message),
-        ("otel.links", links(&span.links.0)),
-        ("otel.link_attributes", link_attributes(&span.links.0)),
+        ("otel.links", links),
+        ("otel.link_attributes", with_attributes),
         (
             "otel.dropped_attributes_count",
-            dropped(span.dropped_attributes_count),
+            dropped(span.dropped_attributes_count, 0),
         ),
         (
             "otel.dropped_events_count",
-            dropped(span.dropped_events_count),
+            dropped(span.dropped_events_count, cut_events),
         ),
         (
             "otel.dropped_links_count",
-            dropped(span.dropped_links_count),
+            dropped(span.dropped_links_count, cut_links),
         ),
     ];
     for (name, value) in named.into_iter().filter(|(_, value)| !value.is_empty()) {
@@ -117,7 +127,7 @@ pub(super) fn span<'a>(
             2 => SpanStatus::Error,
             _ => SpanStatus::Unset,
         },
-        events: span.events.0.into_iter().map(log_entry).collect(),
+        events: events.into_iter().map(log_entry).collect(),
         sample_rate: sample_rate.unwrap_or(1.),
         ..known.into_span(ids, start, scope, sender)
     };
@@ -149,12 +159,21 @@ pub(super) fn span_id_of(Id(id): Id<8>) -> Option<SpanId> {
     u64::try_from(id).ok().filter(|id| *id != 0).map(SpanId)
 }
 
-/// The log entry of a span has a text only, so the attributes are part of it: `exception exception.type=IOException`.
+/// The log entry of a span has a text only, so the attributes are part of it: `exception exception.type=IOException`. A stack is the last one,
+/// because it gets the room that is left.
 fn log_entry(event: OtlpEvent<'_>) -> SpanEvent<'_> {
     let mut name = event.name;
-    if !event.attributes.0.is_empty() {
+    let mut attributes = event.attributes.0;
+    if !attributes.is_empty() {
         let mut text = name.as_str().to_owned();
-        append(&mut text, &event.attributes.0);
+        attributes.sort_by_key(|one| one.key.as_str() == STACK);
+        for KeyValue { key, value } in &mut attributes {
+            if key.as_str() == STACK {
+                let room = TEXT.saturating_sub(text.len() + " =".len() + STACK.len());
+                value.0 = shortened(std::mem::take(&mut value.0), room);
+            }
+            append(&mut text, key, &value.0);
+        }
         name = text.into();
     }
     SpanEvent {
@@ -163,13 +182,10 @@ fn log_entry(event: OtlpEvent<'_>) -> SpanEvent<'_> {
     }
 }
 
-/// Appends attributes to a text, until it is as long as is kept.
-fn append(text: &mut String, attributes: &[KeyValue<'_>]) {
-    for KeyValue { key, value } in attributes {
-        if text.len() > TEXT {
-            break;
-        }
-        text.extend([" ", key, "=", &value.0]);
+/// Appends an attribute to a text, unless that is longer than is kept.
+fn append(text: &mut String, key: &str, value: &str) {
+    if text.len() <= TEXT {
+        text.extend([" ", key, "=", value]);
     }
 }
 
@@ -182,18 +198,25 @@ fn link_attributes(links: &[Link<'_>]) -> Text<'static> {
         }
         let separator = if text.is_empty() { "" } else { "; " };
         text.push_str(&format!("{separator}{:016x}", link.span_id.0));
-        append(&mut text, &link.attributes.0);
+        for KeyValue { key, value } in &link.attributes.0 {
+            append(&mut text, key, &value.0);
+        }
     }
     let mut text = Text::from(text);
     cut(&mut text);
     text
 }
 
-/// Links as `<trace id>-<span id>`, separated by blanks.
-fn links(links: &[Link<'_>]) -> Text<'static> {
-    let links = links.iter().filter(|link| link.trace_id.0 != 0);
+/// Links as `<trace id>-<span id>`, separated by blanks: as many as are kept of a text, and the number of the others.
+fn links(links: &Short<Link<'_>>) -> (Text<'static>, u64) {
+    /// The bytes of a link and a blank.
+    const LINK: usize = 32 + 1 + 16 + 1;
+    let sent = (links.0.len() as u64).saturating_add(links.1);
+    let links = links.0.iter().filter(|link| link.trace_id.0 != 0);
     let texts = links.map(|link| format!("{:032x}-{:016x}", link.trace_id.0, link.span_id.0));
-    texts.collect::<Vec<_>>().join(" ").into()
+    let texts: Vec<_> = texts.take((TEXT + 1) / LINK).collect();
+    let cut = sent.saturating_sub(texts.len() as u64);
+    (texts.join(" ").into(), cut)
 }
 
 /// The sample rate that the samplers of OpenTelemetry write into the trace state: `ot=th:c` means that traces whose random number is
@@ -220,7 +243,7 @@ mod tests {
 
     use super::*;
     use crate::otlp::Kind;
-    use crate::otlp::bounds::of;
+    use crate::otlp::bounds::{attribute, of};
 
     #[test]
     fn a_sample_rate_that_is_no_number_is_not_a_missing_one() {
@@ -229,6 +252,57 @@ mod tests {
         assert_eq!(sample_rate(""), None);
         for text in ["NaN", "1/10", "true"] {
             assert!(sample_rate(text).is_some_and(f64::is_nan), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_log_entry_of_an_exception_keeps_the_frames_of_its_root_cause() {
+        let value = |text: String| json!({"stringValue": text});
+        let calls = "\tat com.example.Main.run(Main.kt:7)\n".repeat(100);
+        let stack = format!(
+            "a.B: no\n{calls}Caused by: c.D: disk\n\tat com.example.Disk.write(Disk.kt:1)\n{calls}"
+        );
+        let event = json!({"name": "exception", "attributes": [
+            {"key": STACK, "value": value(stack)},
+            {"key": "exception.type", "value": value("a.B".to_owned())},
+        ]});
+        let span = json!({"traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "spanId": "051581bf3cb55c13", "events": [event]});
+        let request = json!({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]});
+        of(Kind::Traces, &request, |read| {
+            let batches = read.unwrap().batches;
+            let entry = batches[0].spans[0].events[0].name.as_str();
+            let start = "exception exception.type=a.B exception.stacktrace=Caused by: c.D: disk\n\
+                at com.example.Disk.write(Disk.kt:1)\nat com.example.Main.run(Main.kt:7)\n";
+            assert!(entry.starts_with(start), "{entry}");
+            assert!(entry.len() <= TEXT && entry.ends_with('…'), "{entry}");
+        });
+    }
+
+    #[test]
+    fn links_and_events_that_are_left_out_are_counted() {
+        let link =
+            json!({"traceId": "0102030405060708090a0b0c0d0e0f10", "spanId": "0102030405060708"});
+        for (sent, links, events) in [
+            (1, (1, None), (1, None)),
+            (20, (20, None), (20, None)),
+            (21, (20, Some("1")), (21, None)),
+            (64, (20, Some("44")), (64, None)),
+            (65, (20, Some("45")), (64, Some("1"))),
+            (128, (20, Some("108")), (64, Some("64"))),
+        ] {
+            let span = json!({"traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "spanId": "051581bf3cb55c13",
+                "links": vec![link.clone(); sent], "events": vec![json!({"name": "tap"}); sent]});
+            let request = json!({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]});
+            of(Kind::Traces, &request, |read| {
+                let batches = read.unwrap().batches;
+                let span = &batches[0].spans[0];
+                let texts = attribute(span, "otel.links").unwrap();
+                assert!(texts.len() <= TEXT);
+                let kept = texts.split(' ').filter(|text| text.len() == 49).count();
+                assert_eq!((kept, attribute(span, "otel.dropped_links_count")), links);
+                let kept = span.events.len();
+                assert_eq!((kept, attribute(span, "otel.dropped_events_count")), events);
+            });
         }
     }
 

@@ -116,6 +116,11 @@ fn pair_of(message: &[u8], depth: u32) -> Result<(String, Json), Unreadable> {
     Ok((key, value))
 }
 
+/// A text without NUL, as in protobuf.
+fn of_text(text: String) -> String {
+    Text::from(text).into_cow().into_owned()
+}
+
 /// Bytes that are text are kept as text, so that they are scrubbed. Others are kept in Base64.
 fn of_bytes(bytes: &[u8]) -> Json {
     let is_binary = |letter: char| letter.is_control() && !letter.is_whitespace();
@@ -139,16 +144,16 @@ fn float(number: f64) -> Json {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Any<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// Texts are most of the values, and need no copy.
+        /// Texts are most of the values, and need no copy. Some encoders write the fields of the other types, too, as `null`.
         #[derive(Deserialize)]
         struct OfText<'a> {
-            #[serde(borrow, rename = "stringValue")]
-            value: Text<'a>,
+            #[serde(borrow, default, rename = "stringValue")]
+            value: Option<Text<'a>>,
         }
         let Some(Raw::Json(raw)) = Option::<Raw<'de>>::deserialize(deserializer)? else {
             return Ok(Self::default());
         };
-        if let Ok(OfText { value }) = serde_json::from_str(raw.get()) {
+        if let Ok(OfText { value: Some(value) }) = serde_json::from_str(raw.get()) {
             return Ok(Self(value));
         }
         if raw.get().len() > LONGEST {
@@ -168,6 +173,7 @@ fn unwrapped(value: Json) -> Json {
         return Json::Null;
     };
     match (name.as_str(), value) {
+        ("stringValue", Json::String(text)) => of_text(text).into(),
         ("intValue", Json::String(text)) => whole(&text).map_or(Json::String(text), Json::from),
         ("intValue", Json::Number(number)) => Json::Number(whole_number(number)),
         ("bytesValue", Json::String(text)) => {
@@ -220,7 +226,7 @@ fn unwrapped_pair(pair: Json) -> Option<(String, Json)> {
     let Json::Object(mut pair) = pair else {
         return None;
     };
-    let key = pair.remove("key")?.as_str()?.to_owned();
+    let key = of_text(pair.remove("key")?.as_str()?.to_owned());
     Some((key, unwrapped(pair.remove("value").unwrap_or_default())))
 }
 
@@ -255,6 +261,26 @@ mod tests {
         assert_eq!(of_bytes(b"\x01\x02\x03"), "AQID");
         for number in [i64::MIN, -1, 0, 7, 999, 1_000, i64::MAX] {
             assert_eq!(digits(number).as_str(), number.to_string());
+        }
+    }
+
+    #[test]
+    fn null_is_no_value() {
+        let rest = r#""boolValue":null,"doubleValue":null,"arrayValue":null,"kvlistValue":null,"bytesValue":null"#;
+        for (sent, read) in [
+            (r#""stringValue":null,"intValue":"5""#, "5"),
+            (r#""intValue":"5","stringValue":null"#, "5"),
+            (r#""intValue":null,"stringValue":"five""#, "five"),
+            (r#""intValue":null,"stringValue":"""#, ""),
+            (r#""intValue":null,"stringValue":null"#, ""),
+        ] {
+            for sent in [format!("{{{sent},{rest}}}"), format!("{{{rest},{sent}}}")] {
+                let Any(text) = serde_json::from_str(&sent).unwrap();
+                assert_eq!(text.as_str(), read, "{sent}");
+            }
+            let list = format!(r#"{{"arrayValue":{{"values":[{{{sent}}}]}},"stringValue":null}}"#);
+            let Any(text) = serde_json::from_str(&list).unwrap();
+            assert!(text.contains(read), "{list}");
         }
     }
 

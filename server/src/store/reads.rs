@@ -9,9 +9,11 @@ mod details;
 mod functions;
 mod janks_during_spans;
 mod json_lines;
+mod known_attributes;
 mod needed_symbols;
 mod nested_spans;
 mod parts;
+mod rates;
 mod reading;
 mod run;
 mod session_events;
@@ -30,6 +32,7 @@ pub use self::details::{
     First, JankEvent, Search, SpanPlace, StackDetail, StoredFrame, StoredSpan,
 };
 pub use self::json_lines::{JsonLines, recorded_signals};
+pub use self::known_attributes::KnownAttribute;
 pub use self::needed_symbols::{NeededBuild, SymbolQuestion, SymbolState};
 pub use self::nested_spans::{NestedSpan, NestedSpans};
 pub use self::reading::{Base, Filter, Grain, Reading, Sort, Span, Wanted};

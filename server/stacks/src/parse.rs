@@ -71,4 +71,5 @@ fn frame(line: &str) -> Option<Frame<'_>> {
         .or_else(|| apple::frame(line))
         .or_else(|| native::rust(line))
         .or_else(|| javascript::jsc(line))
+        .or_else(|| jvm::element(line))
 }

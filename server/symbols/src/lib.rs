@@ -33,7 +33,7 @@ pub use self::source_map::MIN_MEMORY_BYTES;
 pub use self::start::{begins_as_symbols, compressed_with};
 
 /// The version of the files that [`convert()`] writes. It changes when their form changes, so that older files are written again.
-pub const LOOKUP_VERSION: u32 = 6;
+pub const LOOKUP_VERSION: u32 = 7;
 
 /// The maximum number of functions that one frame stands for. Real code inlines a dozen levels; a made-up file could name millions.
 const MAX_LOCATIONS: usize = 64;

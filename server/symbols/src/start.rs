@@ -47,11 +47,14 @@ pub fn begins_as_symbols(start: &[u8]) -> bool {
 /// Returns what a file is compressed with, by its first bytes. Archives of several files count, too.
 #[must_use]
 pub fn compressed_with(start: &[u8]) -> Option<&'static str> {
-    const STARTS: [(&[u8], &str); 4] = [
+    const STARTS: [(&[u8], &str); 7] = [
         (&[0x1f, 0x8b], "gzip"),
         (b"PK\x03\x04", "ZIP"),
         (b"\xfd7zXZ\0", "xz"),
         (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
+        (b"BZh", "bzip2"),
+        (b"7z\xbc\xaf\x27\x1c", "7z"),
+        (&[0x04, 0x22, 0x4d, 0x18], "lz4"),
     ];
     let known = STARTS.iter().find(|(first, _)| start.starts_with(first));
     known.map(|(_, form)| *form)

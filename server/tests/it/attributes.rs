@@ -57,6 +57,53 @@ async fn metrics_and_spans_are_grouped_and_filtered_by_attributes_of_the_app() {
     assert_eq!(unknown.status, 422, "{}", unknown.body);
 }
 
+#[tokio::test]
+async fn the_attributes_of_spans_and_metrics_are_listed() {
+    let server = Server::start().await;
+    server.ready().await;
+    let mut batch = batch();
+    let mut paid = span();
+    paid["name"] = "pay".into();
+    paid["attributes"] = json!({"payment": "card", "a'b": "no plain name"});
+    let mut checkout = span();
+    checkout["attributes"] = json!({"items": "3", "payment": "card"});
+    batch["spans"] = json!([paid, checkout, span()]);
+    batch["metrics"] = json!([latency(20, &json!({"input": "tap"}))]);
+    let answer = server.send(&batch).await;
+    assert_eq!(answer.status, 202, "{}", answer.body);
+    server.drained().await;
+    let token = server.token("viewer --project default").await;
+    let listed = async |query: &str| {
+        let path = format!("/api/v1/projects/default/query/{query}{PERIOD}");
+        let answer = server.call(&token, Method::GET, &path, None).await;
+        (answer.status.as_u16(), answer.body["attributes"].clone())
+    };
+    let items = json!({"name": "items", "recorded": 1});
+    let payment = |recorded: u64| json!({"name": "payment", "recorded": recorded});
+    assert_eq!(
+        listed("spans/attributes?").await,
+        (200, json!([payment(2), items]))
+    );
+    assert_eq!(
+        listed("spans/attributes?limit=1&").await,
+        (200, json!([payment(2)]))
+    );
+    assert_eq!(
+        listed("spans/attributes?name=pay&").await,
+        (200, json!([payment(1)]))
+    );
+    assert_eq!(
+        listed("spans/attributes?attribute.items=3&base_app_version=0.0.1&").await,
+        (200, json!([items, payment(1)]))
+    );
+    assert_eq!(
+        listed("metrics/attributes?").await,
+        (200, json!([{"name": "input", "recorded": 1}]))
+    );
+    assert_eq!(listed("janks/attributes?").await.0, 422);
+    assert_eq!(listed("nothing/attributes?").await.0, 404);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rule_watches_each_value_of_an_attribute_of_the_app() {
     let watched = Watched::start().await;
@@ -76,6 +123,8 @@ async fn a_rule_watches_each_value_of_an_attribute_of_the_app() {
         .await;
     let found = watched.incidents(|all| all.len() == 1).await;
     assert_eq!(found[0]["group"], json!({"attribute.payment": "transfer"}));
+    let link = found[0]["link"].as_str().unwrap();
+    assert!(link.contains("attribute.payment=transfer"), "{link}");
 }
 
 #[tokio::test]

@@ -235,10 +235,13 @@ async fn decompression_bombs_are_refused_while_they_inflate() {
     let zstd_of_unknown_size = zstd::stream::encode_all(std::io::Cursor::new(&zeros), 3).unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     std::io::Write::write_all(&mut gzip, &zeros).unwrap();
+    let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut zlib, &zeros).unwrap();
     for (encoding, body) in [
         ("zstd", zstd),
         ("zstd", zstd_of_unknown_size),
         ("gzip", gzip.finish().unwrap()),
+        ("deflate", zlib.finish().unwrap()),
     ] {
         assert!(body.len() < 100_000, "{encoding}: a small body");
         let response = server

@@ -147,6 +147,9 @@ impl ClusterHost {
         let child = Command::new(UNJANK)
             .arg("clickhouse")
             .arg(self.instructions())
+            // As the embedded engine is started.
+            .env_clear()
+            .env("TZ", "UTC")
             .stdin(Stdio::from(File::open(self.file("input")).unwrap()))
             .stdout(Stdio::null())
             .spawn()

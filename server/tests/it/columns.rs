@@ -11,7 +11,8 @@ use crate::quotas;
 use crate::server::{Answer, KEY, Server, spans};
 
 /// A batch with every signal and every field, in both forms.
-const JSON: &str = include_str!("../../../client-sdk/columns/tests/golden/batch_v2.json");
+pub(crate) const JSON: &str =
+    include_str!("../../../client-sdk/columns/tests/golden/batch_v2.json");
 const COLUMNS: &[u8] = include_bytes!("../../../client-sdk/columns/tests/golden/batch_v2.bin");
 
 fn request(server: &Server, key: &str) -> RequestBuilder {
@@ -44,7 +45,7 @@ fn receipt(mut answer: Answer) -> Value {
 }
 
 /// Returns all rows of events without the columns that say how and when they were stored.
-async fn rows(server: &Server) -> String {
+pub(crate) async fn rows(server: &Server) -> String {
     server.drained().await;
     let events = Signal::ALL.iter().map(|signal| signal.as_str());
     let events = events.filter(|name| *name != Signal::Other.as_str());
@@ -145,10 +146,6 @@ async fn a_malformed_event_of_columns_costs_one_event() {
 /// Bodies that are wrong, each in its own way.
 fn bad_bodies() -> Vec<(&'static str, Vec<u8>)> {
     let good = columns(&spans(1));
-    let app = b"com.example.shop";
-    let at = good.windows(app.len()).position(|bytes| bytes == app);
-    let mut not_utf8 = good.clone();
-    not_utf8[at.unwrap()] = 0xff;
     // The column gets the number of a field that no version has.
     let install = [12 << 2, 16, 0x5c, 0x0c];
     let at = good.windows(4).position(|bytes| bytes == install);
@@ -164,7 +161,6 @@ fn bad_bodies() -> Vec<(&'static str, Vec<u8>)> {
             "two tables",
             [good.as_slice(), &empty_table_of_spans].concat(),
         ),
-        ("an app that is not UTF-8", not_utf8),
         ("no install", no_install),
         (
             "nil batch id",
@@ -200,7 +196,6 @@ async fn every_bad_body_gets_its_documented_answer_and_costs_no_other_batch() {
     cut off: 400 invalid_columns: the body is damaged: a length or a number of rows does not match
     only the magic: 400 invalid_columns: the section of the envelope is missing
     two tables: 400 invalid_columns: section 8 occurs twice
-    an app that is not UTF-8: 422 invalid_resource: `resource` is not valid: `app_id`: the text is not UTF-8
     no install: 422 invalid_resource: `resource` is not valid: `install_id`: the column is missing
     nil batch id: 400 invalid_envelope: the envelope is not valid: `batch_id` is the nil UUID: give the batch an id of its own
     no app: 422 invalid_resource: `resource` is not valid: `app_id` is empty
@@ -208,6 +203,50 @@ async fn every_bad_body_gets_its_documented_answer_and_costs_no_other_batch() {
     ");
     let bad = bad_bodies().len().to_string();
     assert_eq!(server.stored("SELECT count() FROM spans").await, bad);
+}
+
+/// Returns a batch whose texts `CUT?` have this byte in place of the question mark.
+fn cut(batch: &Value, byte: u8) -> Vec<u8> {
+    let mut body = columns(batch);
+    let texts = body.windows(4).enumerate();
+    let texts = texts.filter(|(_, text)| *text == b"CUT?");
+    let places: Vec<_> = texts.map(|(at, _)| at + 3).collect();
+    assert_eq!(places.len(), 1, "the dictionary has each text once");
+    for at in places {
+        body[at] = byte;
+    }
+    body
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_character_of_columns_costs_a_character() {
+    let server = Server::start().await;
+    // Half a character, a byte that no character has, and a NUL.
+    for byte in [0xc3, 0xff, 0] {
+        let mut batch = spans(2);
+        batch["resource"]["device_model"] = json!("CUT?");
+        batch["spans"][0]["name"] = json!("CUT?");
+        batch["spans"][0]["attributes"] = json!({"cart": "CUT?"});
+        batch["spans"][0]["code"] = json!({"class": "CUT?", "function": "pay"});
+        let answer = send(&server, cut(&batch, byte)).await;
+        assert_eq!(answer.outcome().1, "accepted 2 rejected 0", "{byte:x}");
+    }
+    // Before it is mended, a body is checked, and a damaged one stays damaged.
+    let mut damaged = cut(&json_with("CUT?"), 0xff);
+    damaged.pop();
+    let (status, code) = send(&server, damaged).await.outcome();
+    assert_eq!((status, code.as_str()), (400, "invalid_columns"));
+    let texts = "SELECT DISTINCT name, device_model, attributes['cart'], code_class FROM spans WHERE name LIKE 'CUT%'";
+    assert_eq!(
+        server.stored(texts).await,
+        "CUT\u{fffd}\tCUT\u{fffd}\tCUT\u{fffd}\tCUT\u{fffd}"
+    );
+}
+
+fn json_with(name: &str) -> Value {
+    let mut batch = spans(1);
+    batch["spans"][0]["name"] = json!(name);
+    batch
 }
 
 #[tokio::test(flavor = "multi_thread")]

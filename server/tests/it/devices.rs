@@ -253,6 +253,81 @@ async fn spans_are_exported_as_flame_graphs_of_their_own_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_api_has_the_flame_graphs_of_spans_and_compares_versions() {
+    let of_version = |version: &str| {
+        let mut batch = of_device(Uuid::new_v4(), checkout());
+        batch["resource"]["app_version"] = json!(version);
+        batch
+    };
+    let asked = Asked::of(&["4.11.0", "4.12.0", "4.12.0"].map(of_version)).await;
+    let of_latest = format!("app_version=4.12.0&{PERIOD}");
+    // Without a name, the outermost spans of the traces are the roots.
+    for (filters, lines) in [
+        (
+            "",
+            "checkout 80000\ncheckout;pay 80000\ncheckout;pay;write 40000\n",
+        ),
+        ("name=pay&limit=1&", "pay 40000\npay;write 20000\n"),
+        ("root=false&", "pay 80000\npay;write 40000\n"),
+        ("name=none&", ""),
+    ] {
+        let path = format!("spans/folded?{filters}{of_latest}");
+        assert_eq!(asked.get(&path).await, json!(lines), "{filters}");
+    }
+    let path = format!("spans/speedscope?name=pay&{of_latest}");
+    let file = asked.get(&path).await;
+    assert_eq!(file["profiles"][0]["weights"], json!([80.0, 40.0]));
+    let path = format!("spans/flame?name=pay&{of_latest}");
+    let write = json!({"name": "write", "value": 40_000.0, "base": 20_000.0});
+    let pay = json!({"name": "pay", "value": 120_000.0, "base": 60_000.0, "children": [write]});
+    assert_eq!(
+        asked.get(&format!("{path}&base_app_version=4.11.0")).await,
+        json!({
+            "unit": "us", "stacks": 2, "spans": 2, "represented": 2.0, "base_spans": 1, "base_represented": 1.0,
+            "root": {"name": "all", "value": 120_000.0, "base": 60_000.0, "children": [pay]},
+        })
+    );
+    let alone = asked.get(&path).await;
+    assert_eq!(alone["root"]["base"], Value::Null);
+    assert_eq!(alone["base_spans"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn spans_whose_traces_are_too_large_to_read_are_left_out() {
+    let at = |second: u32| json!(format!("2026-11-20T11:59:{second}Z"));
+    let mut small = checkout();
+    for span in small.as_array_mut().unwrap() {
+        span["start"] = at(40);
+    }
+    let mut large = span();
+    (large["start"], large["duration_us"]) = (at(50), json!(8_000_000));
+    let inside = |_| {
+        let mut batch = crate::server::spans(3_500);
+        for span in batch["spans"].as_array_mut().unwrap() {
+            span["trace_id"] = large["trace_id"].clone();
+            (span["start"], span["name"]) = (at(52), json!("step"));
+        }
+        batch
+    };
+    let mut batches: Vec<Value> = (0..29).map(inside).collect();
+    batches.push(of_device(Uuid::new_v4(), small));
+    let mut later = of_device(Uuid::new_v4(), json!([large]));
+    later["resource"]["app_version"] = json!("4.13.0");
+    batches.push(later);
+    let asked = Asked::of(&batches).await;
+    let of_checkout = format!("name=checkout&{PERIOD}");
+    for path in ["spans/flame", "spans/inside"] {
+        let found = asked.get(&format!("{path}?{of_checkout}")).await;
+        assert_eq!(found["spans"], 1, "{path}: {found}");
+        let of_large = format!("{path}?{of_checkout}&app_version=4.13.0");
+        let refused = asked.ask(&of_large).await;
+        assert_eq!(refused.outcome(), (422, "question_unfit".to_owned()));
+        let detail = refused.body["detail"].as_str().unwrap();
+        assert!(detail.contains("more than 100000 spans"), "{detail}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_rule_by_install_watches_the_worst_installs_of_many() {
     let watched = Watched::start().await;
     for _ in 0..200 {

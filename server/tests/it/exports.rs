@@ -19,7 +19,7 @@ const PERIOD: [&str; 4] = [
 ];
 const EVIL: &str = "<script>alert(1)</script>";
 
-async fn stored(batches: &[Value]) -> Server {
+pub(crate) async fn stored(batches: &[Value]) -> Server {
     let server = Server::start().await;
     server.ready().await;
     for batch in batches {
@@ -34,14 +34,14 @@ async fn stored(batches: &[Value]) -> Server {
 }
 
 /// Runs `unjank export …` on the store of a server.
-async fn export(server: &Server, arguments: &[&str]) -> Output {
+pub(crate) async fn export(server: &Server, arguments: &[&str]) -> Output {
     let mut command = tokio::process::Command::new(UNJANK);
     command.arg("export").args(arguments);
     command.args(server.flags());
     command.output().await.unwrap()
 }
 
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
     String::from_utf8(output.stdout.clone()).unwrap()
@@ -54,7 +54,7 @@ fn refusal(output: &Output) -> String {
 }
 
 /// Events of every signal in one session, with numbers that are easy to find in a report.
-fn run(session: Uuid) -> Value {
+pub(crate) fn run(session: Uuid) -> Value {
     let mut batch = batch();
     batch["session_id"] = json!(session);
     batch["resource"]["os_name"] = json!("android");
@@ -319,93 +319,6 @@ async fn an_export_of_several_blocks_contains_all_rows() {
     assert!(unknown.contains("use one of spans, frame_windows"));
     let dimension = refusal(&export(&server, &["csv", "spans", "--filter", "colour=red"]).await);
     assert!(dimension.contains("they have name, kind"), "{dimension}");
-}
-
-/// Checks Perfetto's rule: of two events of a track, one is inside the other, or they are beside each other.
-fn assert_nested(chrome: &Value) {
-    let events = chrome["traceEvents"].as_array().unwrap();
-    let bars: Vec<(u64, i64, i64)> = events
-        .iter()
-        .filter(|event| event["ph"] == "X")
-        .map(|event| {
-            let number = |name: &str| event[name].as_i64().unwrap();
-            let (start, end) = (number("ts"), number("ts") + number("dur"));
-            (event["tid"].as_u64().unwrap(), start, end)
-        })
-        .collect();
-    for one in &bars {
-        for other in &bars {
-            let across = one.1 < other.1 && other.1 < one.2 && one.2 < other.2;
-            assert!(one.0 != other.0 || !across, "{one:?} and {other:?} overlap");
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn concurrent_spans_of_a_thread_are_exported_to_tracks_of_their_own() {
-    let mut batch = run(Uuid::new_v4());
-    let trace = Uuid::new_v4().simple().to_string();
-    // Start and duration in milliseconds: a parent, children that overlap, one that outlives its parent, and one of no length.
-    let times = [
-        (0, 1_000),
-        (100, 500),
-        (400, 500),
-        (900, 300),
-        (450, 10),
-        (500, 0),
-        (100, 500),
-    ];
-    let spans = times.iter().enumerate().flat_map(|(place, (start, long))| {
-        ["main", "tokio-1"].map(|thread| {
-            let mut span = span();
-            span["trace_id"] = json!(trace);
-            span["name"] = json!(format!("{thread} {place}"));
-            span["thread"] = json!(thread);
-            span["start"] = json!(format!(
-                "2026-11-20T11:59:{:06.3}Z",
-                f64::from(*start) / 1e3
-            ));
-            span["duration_us"] = json!(long * 1_000);
-            span
-        })
-    });
-    batch["spans"] = spans.collect();
-    // A second process, whose span begins before the first one ends.
-    let mut other = run(Uuid::new_v4());
-    other["resource"]["app_version"] = json!("4.13.0");
-    other["resource"]["device_model"] = json!("");
-    other["spans"] = json!([batch["spans"][2]]);
-    other["spans"][0]["span_id"] = span()["span_id"].clone();
-    let server = stored(&[batch, other]).await;
-    let chrome = text(&export(&server, &["trace", &trace]).await);
-    let chrome: Value = serde_json::from_str(&chrome).unwrap();
-    assert_nested(&chrome);
-    let events = chrome["traceEvents"].as_array().unwrap();
-    let of_kind = |kind: &'static str| events.iter().filter(move |event| event["ph"] == kind);
-    assert_eq!(of_kind("X").count(), 15);
-    let names: Vec<_> = of_kind("M")
-        .map(|event| (event["pid"].clone(), event["args"]["name"].clone()))
-        .collect();
-    let expected = [
-        (1, "com.example.shop 4.12.0 on Pixel <8>"),
-        (1, "main"),
-        (1, "main (2)"),
-        (1, "tokio-1"),
-        (1, "tokio-1 (2)"),
-        (2, "com.example.shop 4.13.0"),
-        (2, "main"),
-    ];
-    assert_eq!(names, expected.map(|(pid, name)| (json!(pid), json!(name))));
-    for event in of_kind("X") {
-        let track = of_kind("M")
-            .find(|name| (&name["pid"], &name["tid"]) == (&event["pid"], &event["tid"]))
-            .unwrap();
-        let (name, track) = (
-            event["name"].as_str().unwrap(),
-            track["args"]["name"].as_str().unwrap(),
-        );
-        assert_eq!(name.split(' ').next(), track.split(' ').next());
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

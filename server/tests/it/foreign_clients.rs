@@ -181,30 +181,52 @@ async fn numbers_names_and_empty_texts_of_other_languages_are_read() {
 async fn a_number_that_is_none_costs_its_event() {
     let server = Server::start().await;
     server.ready().await;
-    // `NaN` costs the event that has it.
-    let mut metrics = batch();
-    let metric = json!({"name": "load", "time": "2026-11-20T11:59:00Z", "value": 0.5});
-    metrics["metrics"] = json!([metric, metric]);
-    let body = metrics.to_string().replacen("0.5", "NaN", 1);
-    let receipt = accepted(&server, body).await;
-    assert_eq!(
-        (
-            &receipt["accepted"],
-            receipt["rejected"][0]["index"].as_u64()
-        ),
-        (&json!(1), Some(0))
-    );
-    // Nor is it a sample rate. A missing one is 1.
-    let mut metrics = batch();
-    let metric =
-        json!({"name": "load", "time": "2026-11-20T11:59:00Z", "value": 0.5, "sample_rate": 0.25});
-    metrics["metrics"] = json!([metric, metric]);
-    let body = metrics.to_string().replacen("0.25", "NaN", 1);
-    let receipt = accepted(&server, body).await;
-    assert_eq!(
-        (&receipt["accepted"], &receipt["rejected"][0]["code"]),
-        (&json!(1), &json!("sample_rate_out_of_range"))
-    );
+    // It costs the event that has it.
+    for spelling in [
+        "NaN",
+        "nan",
+        "-nan",
+        "NAN",
+        "inf",
+        "-inf",
+        "+Inf",
+        "-Infinity",
+        "-nan(ind)",
+        "1.#INF",
+        "1e999",
+    ] {
+        let mut metrics = batch();
+        let metric = json!({"name": "load", "time": "2026-11-20T11:59:00Z", "value": 0.5});
+        metrics["metrics"] = json!([metric, metric]);
+        let body = metrics.to_string().replacen("0.5", spelling, 1);
+        let receipt = accepted(&server, body).await;
+        let rejected = receipt["rejected"][0]["index"].as_u64();
+        assert_eq!((&receipt["accepted"], rejected), (&json!(1), Some(0)));
+        // Nor is it a sample rate. A missing one is 1.
+        let mut metrics = batch();
+        let metric = json!({"name": "load", "time": "2026-11-20T11:59:00Z", "value": 0.5, "sample_rate": 0.25});
+        metrics["metrics"] = json!([metric, metric]);
+        let body = metrics.to_string().replacen("0.25", spelling, 1);
+        let receipt = accepted(&server, body).await;
+        assert_eq!(
+            (&receipt["accepted"], &receipt["rejected"][0]["code"]),
+            (&json!(1), &json!("sample_rate_out_of_range"))
+        );
+        // Elsewhere it is missing, also if nothing else is wrong with the batch.
+        let mut other = batch();
+        other["spans"] = json!([span()]);
+        other["spans"][0]["attributes"] = json!({"ratio": 7.5, "cart": 3});
+        other["sdk_health"] = json!({"overhead_us": 7.5});
+        let body = other.to_string().replace("7.5", spelling);
+        assert_eq!(accepted(&server, body).await["accepted"], 2, "{spelling}");
+        let mut health = batch();
+        health["sdk_health"] = json!({"overhead_us": 7.5});
+        let body = health.to_string().replace("7.5", spelling);
+        assert_eq!(accepted(&server, body).await["accepted"], 1, "{spelling}");
+    }
+    server.drained().await;
+    let attributes = "SELECT DISTINCT attributes FROM spans";
+    assert_eq!(server.query(attributes).await, "{'cart':'3'}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

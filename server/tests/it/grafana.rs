@@ -396,6 +396,9 @@ async fn the_list_of_versions_has_their_order() {
     server.ready().await;
     let mut versions = [
         "nightly",
+        "1.4.0",
+        "1.4.0+1234abc",
+        "1.4.0+gf00ba42",
         "1.4.0+9",
         "1.4.0+10",
         "4.9.0",
@@ -406,6 +409,11 @@ async fn the_list_of_versions_has_their_order() {
         "4.10",
         "4.10.0 (9)",
         "4.10.0 (41)",
+        "4.10.0-SP1",
+        "4.10.1 EAP",
+        "4.10.1 M1",
+        "4.10.1",
+        "4.10.1k",
         "6.0.0.rc1",
         "6.0.0~rc2",
         "release-6.0.0",

@@ -35,10 +35,16 @@ async fn refusals_are_what_exporters_understand() {
         (413, 3, None)
     );
     let many: Vec<_> = (1..10_002).map(|id| json!({"spanId": id})).collect();
-    assert_eq!(
-        refused(JSON, traces(&many).to_string().into_bytes()).await,
-        (413, 3, None)
+    let many = traces(&many).to_string().into_bytes();
+    let response = post(&server, "traces", JSON, many).await;
+    assert_eq!(response.status(), 413);
+    let answer: Value = response.json().await.unwrap();
+    let message = answer["message"].as_str().unwrap();
+    assert!(
+        message.contains("10000") && message.contains("send_batch_max_size: 1000"),
+        "{message}"
     );
+    assert_eq!(answer["code"], 3);
     // An empty request is fine.
     assert_eq!(send(&server, "traces", &json!({})).await, (200, json!({})));
     assert_eq!(
@@ -156,7 +162,7 @@ async fn exporters_are_asked_to_wait_for_seconds_only() {
 async fn web_apps_may_report_from_the_origins_that_the_settings_name() {
     let server = Server::away(&[
         "--web-origins",
-        "https://shop.example,http://localhost:3000",
+        "https://shop.example,http://localhost:3000,capacitor://localhost",
     ])
     .await;
     for path in [
@@ -205,8 +211,12 @@ async fn web_apps_may_report_from_the_origins_that_the_settings_name() {
         let (status, allowed, _) = ask("http://localhost:3000", Method::POST).await;
         assert_eq!(allowed.as_deref(), Some("http://localhost:3000"), "{path}");
         assert!([401, 405, 415].contains(&status), "{path}: {status}");
-        let (_, allowed, _) = ask("https://other.example", Method::OPTIONS).await;
-        assert_eq!(allowed, None, "{path}");
+        let (_, allowed, _) = ask("capacitor://localhost", Method::OPTIONS).await;
+        assert_eq!(allowed.as_deref(), Some("capacitor://localhost"), "{path}");
+        for other in ["https://other.example", "ionic://localhost"] {
+            let (_, allowed, _) = ask(other, Method::OPTIONS).await;
+            assert_eq!(allowed, None, "{path}");
+        }
     }
     let people = server.client.get(format!("{}/api/v1/me", server.url));
     let answer = people

@@ -59,7 +59,7 @@ fn pair(key: String, value: Option<AnyValue>) -> KeyValue {
     }
 }
 
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 26] = [
     "service.name",
     "service.version",
     "app.build_id",
@@ -78,7 +78,11 @@ const NAMES: [&str; 22] = [
     "code.line.number",
     "http.request.method",
     "url.full",
+    "http.method",
+    "http.url",
+    "http.host",
     "exception.type",
+    "exception.message",
     "exception.stacktrace",
     "event.name",
     "metrickit.diagnostic.hang.hang_duration",

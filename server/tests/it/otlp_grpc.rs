@@ -19,9 +19,9 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::otlp::{PROTOBUF, post, span, traces};
+use crate::otlp::{JSON, PROTOBUF, post, span, traces};
 use crate::quotas;
-use crate::server::Server;
+use crate::server::{Server, batch};
 use crate::wait;
 
 const TRACES: &str = "opentelemetry.proto.collector.trace.v1.TraceService/Export";
@@ -144,15 +144,19 @@ async fn a_request_is_stored_once_in_every_encoding_over_grpc_and_http() {
     let body = request(&["one", "two"]);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&body).unwrap();
+    let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    zlib.write_all(&body).unwrap();
     let zstd = zstd::encode_all(body.as_slice(), 1).unwrap();
 
     let first = client.export(&[], framed(0, &body)).await;
     assert_eq!((first.status, first.body.as_ref()), (0, &[0; 5][..]));
     assert_eq!(first.head["content-type"], "application/grpc");
-    assert_eq!(first.head["grpc-accept-encoding"], "identity, gzip, zstd");
+    let encodings = "identity, gzip, zstd, deflate";
+    assert_eq!(first.head["grpc-accept-encoding"], encodings);
     assert!(first.head.contains_key("x-unjank-config-etag"));
     let gzip = gzip.finish().unwrap();
-    for (encoding, message) in [("gzip", gzip), ("zstd", zstd)] {
+    let zlib = zlib.finish().unwrap();
+    for (encoding, message) in [("gzip", gzip), ("zstd", zstd), ("deflate", zlib)] {
         let headers = [("grpc-encoding", encoding)];
         let answer = client.export(&headers, framed(1, &message)).await;
         assert_eq!(answer.status, 0, "{encoding}");
@@ -295,10 +299,54 @@ async fn many_calls_share_a_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http2_has_only_the_services_of_otlp() {
+async fn devices_report_over_http2_without_grpc() {
+    let server = Server::start().await;
+    let client = reqwest::Client::builder().http2_prior_knowledge().build();
+    let client = client.unwrap();
+    let post = async |path: &str, content_type: &str, body: Vec<u8>| {
+        let request = client.post(format!("{}/{path}", server.url));
+        let request = request
+            .bearer_auth("any-key")
+            .header("content-type", content_type);
+        let answer = request.body(body).send().await.unwrap();
+        assert_eq!(answer.version(), reqwest::Version::HTTP_2);
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let get = async |path: &str| {
+        let request = client.get(format!("{}/{path}", server.url));
+        let answer = request.bearer_auth("any-key").send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let stored = post("v1/traces", PROTOBUF, request(&["over HTTP/2"])).await;
+    assert_eq!(stored, (200, String::new()));
+    for (signal, resources) in [("logs", "resourceLogs"), ("metrics", "resourceMetrics")] {
+        let body = json!({resources: []}).to_string().into_bytes();
+        let stored = post(&format!("v1/{signal}"), JSON, body).await;
+        assert_eq!(stored, (200, "{}".to_owned()), "{signal}");
+    }
+    let batch = batch().to_string().into_bytes();
+    assert_eq!(post("v1/ingest", JSON, batch).await.0, 202);
+    assert_eq!(get("v1/config?app_id=com.example.shop").await.0, 200);
+    assert_eq!(get("healthz").await, (200, "ok\n".to_owned()));
+    let names = "SELECT count() FROM spans WHERE name = 'over HTTP/2'";
+    assert_eq!(server.stored(names).await, "1");
+
+    // Exporters take every 200 for success.
+    for path in ["api/v1/projects", "v1/profiles", ""] {
+        let (status, problem) = post(path, PROTOBUF, request(&["lost"])).await;
+        assert_eq!(status, 404, "{path}");
+        assert!(problem.contains("HTTP/1.1"), "{path}: {problem}");
+    }
+    assert_eq!(post(TRACES, PROTOBUF, request(&["lost"])).await.0, 415);
+    let (status, _) = post("v1/traces", "application/grpc", request(&["lost"])).await;
+    assert_eq!(status, 415);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http2_has_only_the_routes_of_devices() {
     let server = Server::start().await;
     let client = Client::to(&server).await;
-    for path in ["healthz", "api/v1/projects", "v1/ingest", ""] {
+    for path in ["openapi.json", "api/v1/projects", "v1/profiles", ""] {
         let answer = client.call(path, &[], Vec::new()).await;
         assert_eq!(answer.status, 12, "{path}");
     }

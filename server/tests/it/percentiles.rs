@@ -94,7 +94,7 @@ async fn percentiles_of_values_below_zero_are_those_of_the_values() {
         (DAILY, "", "daily"),
     ] {
         let path = format!(
-            "query/metrics?by=name&measure=p50&measure=p75&measure=p95&measure=min&measure=max&{period}{rest}"
+            "query/metrics?by=name&measure=p50&measure=p75&measure=p95&measure=min&measure=max&measure=sum&{period}{rest}"
         );
         let answer = asked.ask(&path).await.body;
         assert_eq!(answer["source"], source);
@@ -103,6 +103,11 @@ async fn percentiles_of_values_below_zero_are_those_of_the_values() {
         for (name, values) in &metrics {
             let row = rows.iter().find(|row| row["keys"][0] == *name).unwrap();
             assert_percentiles(row, values, &format!("{name}, {source}"));
+            let expected: f64 = values.iter().sum();
+            let sizes: f64 = values.iter().copied().map(f64::abs).sum();
+            let sum = row["values"][5].as_f64().unwrap();
+            let is_right = (sum - expected).abs() <= 1e-9 * sizes;
+            assert!(is_right, "{name}, {source}: {sum}");
             let path =
                 format!("query/metrics/distribution?field=values&name={name}&{period}{rest}");
             let shape = asked.ask(&path).await.body;

@@ -460,6 +460,10 @@ async fn invalid_queries_are_refused_with_a_remedy() {
         ("traces?order=name", "`-duration_us`"),
         ("spans/inside", "`name`"),
         (
+            "spans/flame?base_app_version=4.11.0",
+            "requires `app_version`",
+        ),
+        (
             "query/outcomes?base_app_version=4.12.0",
             "no dimension `app_version`",
         ),

@@ -38,6 +38,7 @@ viewer GET /api/v1/projects/default/query/no-signal-0
 viewer GET /api/v1/projects/default/query/no-signal-0/series
 viewer GET /api/v1/projects/default/query/no-signal-0/distribution
 viewer GET /api/v1/projects/default/query/no-signal-0/significance
+viewer GET /api/v1/projects/default/query/no-signal-0/attributes
 viewer GET /api/v1/projects/default/janks/stacks
 viewer GET /api/v1/projects/default/janks/flame
 viewer GET /api/v1/projects/default/janks/folded
@@ -57,6 +58,9 @@ viewer GET /api/v1/projects/default/books
 viewer GET /api/v1/projects/default/traces/00000000000000000000000000000000
 viewer GET /api/v1/projects/default/traces/00000000000000000000000000000000/chrome
 viewer GET /api/v1/projects/default/spans/inside
+viewer GET /api/v1/projects/default/spans/flame
+viewer GET /api/v1/projects/default/spans/folded
+viewer GET /api/v1/projects/default/spans/speedscope
 viewer GET /api/v1/projects/default/spans/packages
 viewer GET /api/v1/projects/default/app-starts
 viewer GET /api/v1/projects/default/versions

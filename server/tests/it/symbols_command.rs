@@ -1,18 +1,12 @@
-//! `unjank symbols …` against a real server, also through connections that break.
+//! `unjank symbols …` against a real server.
 
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use reqwest::Method;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::tcp::{ReadHalf, WriteHalf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
 
 use crate::server::{Server, batch};
 use crate::symbols::{MAP_ID, build_program, janks, mapping};
@@ -23,12 +17,12 @@ const NAMES_ONLY: &str =
     "MODULE Linux x86_64 0403020106050807090A0B0C0D0E0F100 libshop.so\nPUBLIC 1000 0 checkout\n";
 
 /// The end of a command: its exit code, and both outputs.
-struct Ended {
+pub(crate) struct Ended {
     code: i32,
     text: String,
 }
 
-async fn symbols(url: &str, token: &str, line: &[&str]) -> Ended {
+pub(crate) async fn symbols(url: &str, token: &str, line: &[&str]) -> Ended {
     let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_unjank"))
         .arg("symbols")
         .args(line)
@@ -45,7 +39,7 @@ async fn symbols(url: &str, token: &str, line: &[&str]) -> Ended {
 }
 
 impl Ended {
-    fn expect(&self, code: i32, texts: &[&str]) {
+    pub(crate) fn expect(&self, code: i32, texts: &[&str]) {
         assert_eq!(self.code, code, "{}", self.text);
         for text in texts {
             assert!(self.text.contains(text), "no `{text}` in\n{}", self.text);
@@ -66,7 +60,7 @@ fn link_without_id(folder: &Path) {
     assert!(linked.success());
 }
 
-async fn server_with_token() -> (Server, String) {
+pub(crate) async fn server_with_token() -> (Server, String) {
     let server = Server::start().await;
     server.ready().await;
     let token = server
@@ -194,10 +188,14 @@ async fn a_symbol_file_that_cannot_be_read_fails_the_command_with_the_reason() {
     );
     run(&["check", path]).await.expect(0, &["complete"]);
 
-    let damages: [(&str, Vec<u8>, &str); 7] = [
+    let damages: [(&str, Vec<u8>, &str); 11] = [
         ("app.wasm", b"\0asm\x01\0\0\0\0".to_vec(), "ends early"),
         ("b.map", b"{\"debugId\":\"6f".to_vec(), "damaged"),
         ("c.js.map", b"{\0\"\0v\0".to_vec(), "UTF-16"),
+        ("empty.js.map", Vec::new(), "the file is empty"),
+        ("empty.wasm", Vec::new(), "the file is empty"),
+        ("lib.so.xz", b"\xfd7zXZ\0\0\x04".to_vec(), "xz: unpack it"),
+        ("lib.so.bz2", b"BZh91AY&SY".to_vec(), "bzip2: unpack it"),
         (
             "libpay.so",
             damaged_library(folder.path()),
@@ -302,71 +300,6 @@ async fn a_version_in_use_is_checked() {
     run(&check).await.expect(0, &["complete: 1 stacks"]);
     let added = "unjank_symbols_files_total{outcome=\"added\"}";
     assert_eq!(server.metric(added).await, 1.0);
-}
-
-/// Forwards connections to a server, and cuts the connections of the first uploads in the middle.
-async fn breaking_proxy(server: &str, cuts: Arc<AtomicU32>) -> (String, JoinSet<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let server = server.strip_prefix("http://").unwrap().to_owned();
-    let mut tasks = JoinSet::new();
-    tasks.spawn(async move {
-        let mut connections = JoinSet::new();
-        loop {
-            let (client, _) = listener.accept().await.unwrap();
-            connections.spawn(pass_on(client, server.clone(), Arc::clone(&cuts)));
-        }
-    });
-    (url, tasks)
-}
-
-async fn pass_on(mut client: TcpStream, server: String, cuts: Arc<AtomicU32>) {
-    let mut upstream = TcpStream::connect(server).await.unwrap();
-    let (from_client, mut to_client) = client.split();
-    let (mut from_server, to_server) = upstream.split();
-    tokio::select! {
-        () = pass_until_cut(from_client, to_server, &cuts) => {}
-        _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
-    }
-}
-
-/// Ends after a mebibyte as long as there are cuts left.
-async fn pass_until_cut(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, cuts: &AtomicU32) {
-    const PASSED: usize = 1 << 20;
-    let mut passed = 0;
-    let mut piece = vec![0; 64 << 10];
-    loop {
-        let read = from.read(&mut piece).await.unwrap_or_default();
-        if read == 0 || to.write_all(&piece[..read]).await.is_err() {
-            return;
-        }
-        passed += read;
-        let left = |cuts: u32| cuts.checked_sub(1);
-        let order = Ordering::Relaxed;
-        if passed > PASSED && cuts.fetch_update(order, order, left).is_ok() {
-            return;
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn uploads_survive_connections_that_break() {
-    let (server, token) = server_with_token().await;
-    let cuts = Arc::new(AtomicU32::new(3));
-    let (url, _tasks) = breaking_proxy(&server.url, Arc::clone(&cuts)).await;
-    // Two chunks, which compress to half their size.
-    let mut file = mapping();
-    let mut random = fastrand::Rng::with_seed(1);
-    while file.len() < 9 << 20 {
-        let line = format!("# {:032x}{:032x}\n", random.u128(..), random.u128(..));
-        file.extend_from_slice(line.as_bytes());
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("mapping.txt");
-    std::fs::write(&path, file).unwrap();
-    let uploaded = symbols(&url, &token, &["upload", path.to_str().unwrap()]).await;
-    uploaded.expect(0, &["uploaded"]);
-    assert_eq!(cuts.load(Ordering::Relaxed), 0, "not all cuts were made");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -67,6 +67,7 @@ const checks = {
       assert.ok(JSON.stringify(inputSchema).length < 5_000, `${name} is too long for an assistant`)
     }
     assert.match(client.getInstructions(), /Call `signals` first/)
+    assert.match(client.getInstructions(), /`compare=same_age`/)
     assert.equal(client.getServerVersion().name, 'unjank')
   },
 

@@ -1,18 +1,31 @@
-// A web page that reports with OpenTelemetry's SDK for browsers. `window.settings` has the address, the key and the ids.
+// A web page that reports with OpenTelemetry's SDK for browsers. `window.settings` has the address and the key.
 
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, WebTracerProvider } from '@opentelemetry/sdk-trace-web';
 
-const { url, key, install, session } = window.settings;
+/** Returns an id that is made once and kept in `localStorage` or `sessionStorage`. */
+function kept(storage, name) {
+  const made = crypto.randomUUID();
+  try {
+    const id = window[storage].getItem(name) ?? made;
+    window[storage].setItem(name, id);
+    return id;
+  } catch {
+    // The browser keeps nothing, so this page is an install of its own.
+    return made;
+  }
+}
+
+const { url, key } = window.settings;
 const exporter = new OTLPTraceExporter({ url: `${url}/v1/traces`, headers: { Authorization: `Bearer ${key}` } });
 const provider = new WebTracerProvider({
   resource: resourceFromAttributes({
     'service.name': 'com.example.shop.web',
     'service.version': '4.12.0',
-    'app.installation.id': install,
-    'session.id': session,
+    'app.installation.id': kept('localStorage', 'app.installation.id'),
+    'session.id': kept('sessionStorage', 'session.id'),
     'browser.platform': 'Linux',
     'browser.language': 'de-DE',
   }),

@@ -49,16 +49,12 @@ impl<'a> Kind<'a, Text<'a>> for Texts {
     ) -> Text<'a> {
         let number = usize::try_from(cursor.next(state));
         let text = number.ok().and_then(|number| state.texts.get(number));
-        match text {
-            Some(Some(text)) => {
-                let text = *text;
-                state.text_bytes += text.len();
-                return Text::from(text);
-            }
-            Some(None) => state.malformed(field, Fault::NotUtf8),
-            None => state.malformed(field, Fault::UnknownText),
-        }
-        Text::from("")
+        let Some(text) = text.copied() else {
+            state.malformed(field, Fault::UnknownText);
+            return Text::default();
+        };
+        state.text_bytes += text.len();
+        Text::without_nul(text)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One malformed event costs one event, and the bounds of a batch hold.
 
-use unjank_columns::{Bounds, Fault, Malformed, Unreadable, read, write};
+use unjank_columns::{Bounds, Fault, Unreadable, mended, read, write};
 use unjank_protocol::{
     Batch, Day, Metric, Module, Network, Signal, Span, SpanId, Text, Timestamp, TraceId, Traffic,
 };
@@ -100,42 +100,67 @@ fn replaced(body: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_text_that_is_not_utf_8_costs_the_events_that_use_it() {
+fn what_is_no_text_is_replaced_character_by_character() {
     let mut batch = spans(3);
+    batch.resource.device_model = "phone".into();
     batch.spans[1].name = "search".into();
-    let body = replaced(&write(&batch), b"search", b"sear\xffh");
-    let read = read(&body, &Bounds::default()).unwrap();
-    let lost = Malformed {
-        signal: Signal::Spans,
-        index: 1,
-        field: "name",
-        fault: Fault::NotUtf8,
+    batch.spans[2].name = "cart".into();
+    let good = write(&batch);
+    let mended_as = |from: &[u8], to: &[u8]| {
+        let body = replaced(&good, from, to);
+        let refused = read(&body, &Bounds::default()).unwrap_err();
+        assert_eq!(refused, Unreadable::NoText);
+        let mended = mended(&body).unwrap();
+        let read = read(&mended, &Bounds::default()).unwrap();
+        assert_eq!((read.malformed.len(), read.batch.spans.len()), (0, 3));
+        let names = [1, 2].map(|at: usize| read.batch.spans[at].name.to_string());
+        let model = read.batch.resource.device_model.to_string();
+        [model, names[0].clone(), names[1].clone()]
     };
-    assert_eq!(read.malformed, [lost]);
-    assert_eq!(lost.to_string(), "`name`: the text is not UTF-8");
-    assert_eq!(read.batch.spans.len(), 2);
+    assert_eq!(
+        mended_as(b"search", b"sear\xffh"),
+        ["phone", "sear\u{fffd}h", "cart"]
+    );
+    assert_eq!(
+        mended_as(b"phone", b"phon\xc3"),
+        ["phon\u{fffd}", "search", "cart"]
+    );
+    assert_eq!(
+        mended_as(b"search", b"se\0rch"),
+        ["phone", "se\u{fffd}rch", "cart"]
+    );
+    // Together, the two texts are UTF-8. Neither is alone.
+    assert_eq!(
+        mended_as(b"searchcart", b"searc\xc3\xa9art"),
+        ["phone", "searc\u{fffd}", "\u{fffd}art"]
+    );
+    assert_eq!(mended(&good), Some(good.clone()));
+    assert_eq!(mended(&good[..good.len() - 1]), None);
 }
 
 #[test]
 fn a_malformed_envelope_costs_the_batch() {
-    let mut batch = spans(1);
+    let refused = |batch: &Batch<'_>| {
+        let body = write(batch);
+        // Without the section of the texts, which is the first one.
+        let rest = &body[6 + usize::from(body[5])..];
+        let body = [&body[..4], rest].concat();
+        read(&body, &Bounds::default()).unwrap_err()
+    };
+    let mut batch = spans(0);
+    assert_eq!(
+        refused(&batch),
+        Unreadable::Resource("app_id", Fault::UnknownText)
+    );
+    batch.resource.app_id = "".into();
     batch.modules = vec![Module {
         name: "libshop.so".into(),
         build_id: "".into(),
         load_address: None,
     }];
-    let good = write(&batch);
-    let refused = |from: &[u8], to: &[u8]| {
-        let body = replaced(&good, from, to);
-        read(&body, &Bounds::default()).unwrap_err()
-    };
     assert_eq!(
-        refused(b"com.example.shop", b"com.example.sh\xffp"),
-        Unreadable::Resource("app_id", Fault::NotUtf8)
-    );
-    assert_eq!(
-        refused(b"libshop.so", b"libsh\xffp.so"),
-        Unreadable::Envelope("modules", Fault::NotUtf8)
+        refused(&batch),
+        Unreadable::Envelope("modules", Fault::UnknownText)
     );
 }
 

@@ -37,7 +37,7 @@ use crate::names::KnownNames;
 use crate::random::draw;
 use crate::report::Reporter;
 
-/// Events wait in memory for about this long at most: a process that is killed loses no more.
+/// Events wait for about this long at most until a batch is made of them. Until then, the spill has them if there is a data directory.
 const SEAL_AFTER: Duration = Duration::from_secs(5);
 /// Time between checks of the queue.
 const TICK: Duration = Duration::from_secs(1);

@@ -4,8 +4,8 @@ use unjank_monitors::Uptime;
 use unjank_protocol::{AppStartKind, Signal};
 
 use super::client;
+use super::main_loop::logged_now;
 use crate::clock::Times;
-use crate::clock::wall_clock;
 use crate::event::Event;
 
 /// A start of the app, timed in milliseconds. If it is dropped before [`AppStart::finish`], it is not reported.
@@ -87,12 +87,12 @@ pub fn redrawn(function: &str, cause: &str) {
     });
 }
 
-/// Adds a line to the run log. The last 56 lines, of at most 1 KiB each, are sent with a stall. Do not log personal data. Does
-/// nothing while nothing is collected.
+/// Adds a line to the run log. The last 56 lines before a stall, of at most 1 KiB each, are sent with it. If many lines are logged during
+/// the stall, the last 28 before it are. Do not log personal data. Does nothing while nothing is collected.
 ///
 /// ```
 /// unjank::breadcrumb("cart opened");
 /// ```
 pub fn breadcrumb(line: &str) {
-    client::with(|shared| shared.meters.log().line(wall_clock(), line));
+    client::with(|shared| shared.meters.log().line(logged_now(), line));
 }

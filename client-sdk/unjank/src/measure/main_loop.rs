@@ -2,7 +2,7 @@
 
 mod looks;
 
-pub(crate) use self::looks::look_now;
+pub(crate) use self::looks::{logged_now, look_now};
 
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
@@ -97,9 +97,8 @@ impl MainLoop {
             alive: Arc::downgrade(&alive),
             thread: bounded(thread::current().name().unwrap_or("main")).to_owned(),
             source,
-            stacks: Vec::new(),
+            captures: Vec::new(),
             noted: None,
-            failed: None,
         };
         let spawned = thread::Builder::new()
             .name("unjank-watchdog".to_owned())
@@ -157,11 +156,18 @@ struct Watchdog {
     alive: Weak<()>,
     thread: String,
     source: Source,
-    /// Stacks of stalls that are not over: when the stall began, the offset into it in milliseconds, and the frames.
-    stacks: Vec<(Uptime, u32, Vec<Frame<'static>>)>,
+    /// The captures of stalls that are not over.
+    captures: Vec<Capture>,
     noted: Option<Noted>,
-    /// Why the last capture failed, and when its stall began.
-    failed: Option<(Uptime, String)>,
+}
+
+/// A stack that was captured, or why it was not.
+#[derive(Clone)]
+struct Capture {
+    /// When the stall began.
+    began: Uptime,
+    offset_ms: u32,
+    stack: Result<Vec<Frame<'static>>, String>,
 }
 
 /// A stall that is noted in case the process is killed before it is over.
@@ -170,7 +176,7 @@ struct Noted {
     at: Uptime,
     /// The sample rate, if sampling keeps the stall.
     sample_rate: Option<f64>,
-    /// The log when the stall was noticed.
+    /// The log until the stall began.
     log: Vec<LogLine<'static>>,
 }
 
@@ -205,13 +211,13 @@ fn current_watch<'w>(watching: &'w mut Option<Watching>, shared: &Shared) -> &'w
 
 /// Depth of the stack that warms up the sampler and is discarded.
 const WARM_UP_DEPTH: usize = 64;
-/// Maximum number of stacks kept at once. A stall takes its own along when it is over.
-const MOST_STACKS: usize = 64;
+/// Maximum number of captures kept at once; the oldest is dropped. A stall takes its own along when it is over.
+const MOST_CAPTURES: usize = 64;
 
 impl Watchdog {
     fn run(mut self) {
         let mut watching = None;
-        let looks = Looks::begin();
+        let looks = Looks::begin(Arc::clone(&self.clock));
         loop {
             // Looks once more after the app's main loop has ended.
             let is_last = self.alive.strong_count() == 0;
@@ -227,8 +233,8 @@ impl Watchdog {
     fn look(&mut self, watching: &mut Option<Watching>) -> Duration {
         let Some(shared) = client::current().filter(|shared| self.is_wanted(shared)) else {
             // What was seen before consent was withdrawn is gone.
-            (*watching, self.noted, self.failed) = (None, None, None);
-            self.stacks.clear();
+            (*watching, self.noted) = (None, None);
+            self.captures.clear();
             return IDLE;
         };
         if watching.is_none() {
@@ -260,8 +266,8 @@ impl Watchdog {
         for stall in watched.finished {
             let began = stall.began;
             self.report(shared, stall);
-            // Stacks of earlier messages belong to no stall.
-            self.stacks.retain(|(of, ..)| *of > began);
+            // Captures of earlier messages belong to no stall.
+            self.captures.retain(|capture| capture.began > began);
         }
         let running = clock.running();
         self.note(
@@ -295,16 +301,17 @@ impl Watchdog {
             began: stall.began,
             at: now,
             sample_rate: shared.draw_rate(Signal::Janks),
-            log: shared.meters.log().lines(),
+            log: shared.meters.log().lines_until(stall.began),
         });
         if is_due {
             noted.at = now;
         }
         if let Some(sample_rate) = noted.sample_rate.filter(|_| is_due) {
-            let of_stall = |(began, ..): &&(Uptime, u32, _)| *began == stall.began;
-            let stacks = self.stacks.iter().filter(of_stall).cloned().collect();
+            let captures = self.captures.iter();
+            let captures = captures.filter(|capture| capture.began == stall.began);
+            let captures = captures.cloned().collect();
             let log = noted.log.clone();
-            shared.note_stall(Some(self.event(stall, stacks, (sample_rate, log))));
+            shared.note_stall(Some(self.event(stall, captures, (sample_rate, log))));
         }
         self.noted = Some(noted);
     }
@@ -313,17 +320,18 @@ impl Watchdog {
         // A stack that is captured after the stall would blame other code. The capture itself is immediate. Reading the stack
         // takes time, and the stall may end before that is done.
         let depth = usize::try_from(request.max_frames).unwrap_or(usize::MAX);
-        let captured = if !clock.is_running(request.began) {
-            Err("the stall ended before its stack was captured".to_owned())
-        } else if self.stacks.len() >= MOST_STACKS {
-            Err("too many stacks of other stalls were kept".to_owned())
-        } else {
-            self.stack(depth)
+        let stack = match clock.is_running(request.began) {
+            true => self.stack(depth),
+            false => Err("the stall ended before its stack was captured".to_owned()),
         };
-        match captured {
-            Ok(stack) => self.stacks.push((request.began, request.offset_ms, stack)),
-            Err(reason) => self.failed = Some((request.began, reason)),
+        if self.captures.len() >= MOST_CAPTURES {
+            self.captures.remove(0);
         }
+        self.captures.push(Capture {
+            began: request.began,
+            offset_ms: request.offset_ms,
+            stack,
+        });
     }
 
     fn stack(&self, depth: usize) -> Result<Vec<Frame<'static>>, String> {
@@ -339,22 +347,20 @@ impl Watchdog {
     }
 
     fn report(&mut self, shared: &Shared, stall: FinishedStall) {
-        let of_stall = |(began, ..): &mut (Uptime, u32, _)| *began == stall.began;
-        let stacks = self.stacks.extract_if(.., of_stall).collect();
-        let failed = self.failed.take_if(|(began, _)| *began == stall.began);
-        let missing = failed.map(|(_, reason)| reason);
+        let of_stall = |capture: &mut Capture| capture.began == stall.began;
+        let captures = self.captures.extract_if(.., of_stall).collect();
         let known = self.noted.take_if(|noted| noted.began == stall.began);
         let was_noted = known.is_some();
         // Drawn once per stall, so that a noted stall and the reported one share the sampling decision.
         let (sample_rate, log) = match known {
             Some(noted) => (noted.sample_rate, noted.log),
-            None => (shared.draw_rate(Signal::Janks), shared.meters.log().lines()),
+            None => (
+                shared.draw_rate(Signal::Janks),
+                shared.meters.log().lines_until(stall.began),
+            ),
         };
         let event = sample_rate.map(|sample_rate| {
-            let mut event = self.event(stall, stacks, (sample_rate, log));
-            if let Some(reason) = missing.filter(|_| event.stack.is_empty()) {
-                event.stack_missing = bounded(&reason).to_owned().into();
-            }
+            let event = self.event(stall, captures, (sample_rate, log));
             shared
                 .urgent
                 .notify(|| Urgent::StallEnded(Box::new(event.clone())));
@@ -374,18 +380,30 @@ impl Watchdog {
     fn event(
         &self,
         stall: FinishedStall,
-        stacks: Vec<(Uptime, u32, Vec<Frame<'static>>)>,
-        (sample_rate, mut run_log): (f64, Vec<LogLine<'static>>),
+        captures: Vec<Capture>,
+        (sample_rate, run_log): (f64, Vec<LogLine<'static>>),
     ) -> Jank<'static> {
-        // What was logged during the stall did not lead to it.
-        run_log.retain(|line| line.time <= stall.jank.start);
-        let mut stacks = stacks.into_iter();
-        let first = stacks.next();
-        let samples = stacks.map(|(_, offset_ms, stack)| JankSample { offset_ms, stack });
+        let (mut stack, mut samples, mut missing) = (None, Vec::new(), None);
+        for capture in captures {
+            match capture.stack {
+                Ok(first) if stack.is_none() => stack = Some(first),
+                Ok(stack) => samples.push(JankSample {
+                    offset_ms: capture.offset_ms,
+                    stack,
+                }),
+                Err(reason) => missing = missing.or(Some(reason)),
+            }
+        }
+        let missing = missing.filter(|_| stack.is_none());
+        let stack_missing = match missing {
+            Some(reason) => bounded(&reason).to_owned().into(),
+            None => stall.jank.stack_missing,
+        };
         Jank {
             thread: self.thread.clone().into(),
-            stack: first.map(|(_, _, stack)| stack).unwrap_or_default(),
-            samples: samples.collect(),
+            stack: stack.unwrap_or_default(),
+            stack_missing,
+            samples,
             run_log,
             sample_rate,
             ..stall.jank

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use unjank_monitors::bounded;
+use unjank_monitors::last_values::SINCE_LAST;
 use unjank_protocol::{Attributes, Metric, Signal};
 
 use super::client::{self, Shared};
+use super::span_record::Queued;
 use crate::bounded_text::cut;
 use crate::clock::Moment;
 use crate::event::{Event, text};
@@ -57,9 +59,13 @@ pub(crate) fn record_with(
     let attributes = attributes
         .iter()
         .take(MOST)
-        .map(|(name, value)| (text(bounded(name).into()), bounded(value).to_owned().into()));
+        .map(|(name, value)| (bounded(name), bounded(value)));
     let now = Moment::now();
-    shared.record_metric(Metric {
+    let Some(kept) = shared.keeps_metric(&name, attributes.clone(), now.millis()) else {
+        return;
+    };
+    let attributes = attributes.map(|(name, value)| (text(name.into()), value.to_owned().into()));
+    let metric = Metric {
         name: text(name),
         time: shared.wall.at(now),
         value,
@@ -71,21 +77,51 @@ pub(crate) fn record_with(
         network: shared.network(),
         attributes: Attributes(attributes.collect()),
         sample_rate: 1.0,
-    });
+    };
+    shared.push_metric(metric, &kept);
+}
+
+/// What sampling and earlier values add to a value that is kept.
+struct Kept {
+    sample_rate: f64,
+    since_last_ms: Option<u64>,
 }
 
 impl Shared {
     /// Records a value, with the time since the last one of its metric, sampled or not.
-    pub(crate) fn record_metric(&self, mut metric: Metric<'static>) {
-        if !self.settings.load().collects() {
-            return;
+    pub(crate) fn record_metric(&self, metric: Metric<'static>) {
+        let attributes = metric.attributes.0.iter();
+        let attributes = attributes.map(|(name, value)| (&**name, &**value));
+        if let Some(kept) = self.keeps_metric(&metric.name, attributes, metric.uptime_ms) {
+            self.push_metric(metric, &kept);
         }
-        self.meters.last_values().note(&mut metric);
-        self.record(Signal::Metrics, |sample_rate| {
-            Event::Metric(Metric {
-                sample_rate,
-                ..metric
-            })
-        });
+    }
+
+    /// Notes the time of a value, and draws whether sampling keeps it. Most values are not kept, so this allocates nothing.
+    fn keeps_metric<'n, 'v>(
+        &self,
+        name: &str,
+        attributes: impl Iterator<Item = (&'n str, &'v str)>,
+        uptime_ms: u64,
+    ) -> Option<Kept> {
+        if !self.settings.load().collects() {
+            return None;
+        }
+        let mut last_values = self.meters.last_values();
+        let since_last_ms = last_values.since_last(name, attributes, uptime_ms);
+        drop(last_values);
+        Some(Kept {
+            sample_rate: self.draw_rate(Signal::Metrics)?,
+            since_last_ms,
+        })
+    }
+
+    fn push_metric(&self, mut metric: Metric<'static>, kept: &Kept) {
+        metric.sample_rate = kept.sample_rate;
+        if let Some(since) = kept.since_last_ms {
+            let attributes = &mut metric.attributes.0;
+            attributes.push((SINCE_LAST.into(), since.to_string().into()));
+        }
+        self.push(Queued::Event(Box::new(Event::Metric(metric))));
     }
 }

@@ -117,7 +117,7 @@ fn of_open_stall(stall: &Jank<'_>) -> String {
     let named = named.filter(|frame| !frame.function.is_empty());
     let names: Vec<String> = named.map(shown_frame).take(CALLERS).collect();
     let stack = match names.is_empty() {
-        true => "no stack".to_owned(),
+        true => no_stack(stall),
         false => names.join(" < "),
     };
     format!(
@@ -126,6 +126,14 @@ fn of_open_stall(stall: &Jank<'_>) -> String {
         stall.duration_ms,
         on_page(&stall.page)
     )
+}
+
+/// Says that there is no stack, and why if that is known.
+fn no_stack(stall: &Jank<'_>) -> String {
+    match stall.stack_missing.as_str() {
+        "" => "no stack".to_owned(),
+        reason => format!("no stack, {reason}"),
+    }
 }
 
 fn on_page(page: &str) -> String {
@@ -148,11 +156,8 @@ fn of_jank(jank: &Jank<'_>) -> String {
         text.push_str(&shown_frame(frame));
     }
     if jank.stack.is_empty() {
-        text.push_str(" no stack");
-        if !jank.stack_missing.is_empty() {
-            text.push_str(", ");
-            text.push_str(&jank.stack_missing);
-        }
+        text.push(' ');
+        text.push_str(&no_stack(jank));
     }
     text
 }

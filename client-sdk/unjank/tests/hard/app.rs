@@ -75,6 +75,8 @@ fn the_app() {
             "abort" => aborts(),
             #[cfg(target_os = "linux")]
             "stop" => stops(),
+            #[cfg(target_os = "linux")]
+            "stop_between" => stops_between_frames(words[1] == "background"),
             "storm" => storm(number(1)),
             _ => break,
         }
@@ -121,19 +123,47 @@ fn stops() {
     let last = Instant::now();
     unjank::frame_tick(last);
     unjank::input("pay", last);
-    say("stops");
-    let own = rustix::process::getpid();
-    rustix::process::kill_process(own, rustix::process::Signal::STOP).unwrap();
-    // Another thread may receive the signal, a moment later.
-    while last.elapsed() < Duration::from_secs(1) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    stops_here();
     main_loop.end();
     unjank::frame_tick(Instant::now());
     unjank::pause_ticks();
     unjank::frame(last, Instant::now());
     start.finish();
     page.final_draw();
+}
+
+/// Stops the process while it handles no message and draws no frame.
+#[cfg(target_os = "linux")]
+fn stops_between_frames(in_background: bool) {
+    let main_loop = unjank::MainLoop::of_this_thread();
+    // The watchdog starts.
+    std::thread::sleep(Duration::from_millis(700));
+    for _ in 0..3 {
+        main_loop.begin();
+        unjank::frame_tick(Instant::now());
+        main_loop.end();
+        std::thread::sleep(Duration::from_millis(15));
+    }
+    unjank::set_foreground(!in_background);
+    stops_here();
+    unjank::set_foreground(true);
+    main_loop.begin();
+    unjank::frame_tick(Instant::now());
+    main_loop.end();
+    unjank::pause_ticks();
+}
+
+/// Stops the process until another one lets it go on.
+#[cfg(target_os = "linux")]
+fn stops_here() {
+    let before = Instant::now();
+    say("stops");
+    let own = rustix::process::getpid();
+    rustix::process::kill_process(own, rustix::process::Signal::STOP).unwrap();
+    // Another thread may receive the signal, a moment later.
+    while before.elapsed() < Duration::from_secs(1) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Ends the process by a panic that cannot unwind.

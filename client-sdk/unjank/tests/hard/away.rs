@@ -20,7 +20,7 @@ fn kill(server: &mut Server) {
 
 fn restart(server: &mut Server) {
     server.child = Server::serve(server.folder.path(), server.listen, server.admin);
-    server.wait_until_ready();
+    assert!(server.becomes_ready());
 }
 
 #[test]

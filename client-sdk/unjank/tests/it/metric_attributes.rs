@@ -72,3 +72,17 @@ fn samples_have_attributes_and_are_aggregated_by_them() {
         ]
     );
 }
+
+#[test]
+fn the_time_since_the_last_value_is_counted_from_values_that_sampling_left_out() {
+    let running = Running::with(|config| config);
+    running.learns(json!({"sampling": {"metrics": 0.0}}));
+    unjank::metric("cache_bytes", 1.0);
+    running.learns(json!({"sampling": {"metrics": 1.0}}));
+    unjank::metric("cache_bytes", 2.0);
+    running.flush();
+    let metrics = running.collector.events("metrics");
+    assert_eq!(metrics.len(), 1, "{metrics:?}");
+    let since = metrics[0]["attributes"]["since_last_ms"].as_str();
+    assert!(since.unwrap().parse::<u64>().is_ok());
+}

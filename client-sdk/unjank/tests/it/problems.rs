@@ -130,6 +130,40 @@ fn a_certificate_of_a_private_authority_is_named_until_the_app_trusts_it() {
     assert!(trusted.contains("does not know the key"), "{trusted}");
 }
 
+/// The endpoint that [`an_app_on_a_system_with_another_authority`] sends to.
+#[cfg(all(feature = "platform-verifier", target_os = "linux"))]
+const ENDPOINT: &str = "PROBLEMS_ENDPOINT";
+
+/// Not a test of its own: the process that the next test starts.
+#[cfg(all(feature = "platform-verifier", target_os = "linux"))]
+#[test]
+fn an_app_on_a_system_with_another_authority() {
+    if let Some(endpoint) = std::env::var_os(ENDPOINT) {
+        let trusted = problem_with(endpoint.to_str().unwrap());
+        assert!(trusted.contains("does not know the key"), "{trusted}");
+    }
+}
+
+#[cfg(all(feature = "platform-verifier", target_os = "linux"))]
+#[test]
+fn the_platform_verifier_trusts_the_authorities_of_the_system() {
+    let (endpoint, certificate) =
+        private_server("401 Unauthorized", r#"{"detail": "no such key"}"#);
+    let folder = tempfile::tempdir().unwrap();
+    let authority = folder.path().join("authority.pem");
+    std::fs::write(&authority, certificate).unwrap();
+    let mut app = std::process::Command::new(std::env::current_exe().unwrap());
+    app.args([
+        "problems::an_app_on_a_system_with_another_authority",
+        "--exact",
+    ]);
+    app.env(ENDPOINT, endpoint).env("SSL_CERT_FILE", authority);
+    let output = app.output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}");
+    assert!(printed.contains("1 passed"), "{printed}");
+}
+
 #[test]
 fn a_mistake_in_the_configuration_is_told_at_once() {
     for (config, expected) in [

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use unjank::AppStartKind;
 
-use crate::collector::{Running, receipt};
+use crate::collector::{Running, receipt, refusal};
 
 #[test]
 fn a_receipt_announces_a_change_and_the_next_span_follows_it() {
@@ -121,6 +121,34 @@ fn traffic_is_not_sampled() {
     running.flush();
     assert_eq!(running.collector.events("traffic").len(), 1);
     assert!(running.collector.events("metrics").is_empty());
+}
+
+#[test]
+fn a_session_that_is_not_sampled_reports_its_losses() {
+    let running = Running::with(|config| config);
+    running.learns(json!({"sampling": {"session_rate": 0.0}}));
+    let upload = || {
+        unjank::traffic(unjank::Transferred {
+            host: "api.example.com",
+            ..unjank::Transferred::default()
+        });
+        running.flush();
+    };
+    running
+        .collector
+        .answer(|_| Ok(refusal(422, "invalid_resource")));
+    upload();
+    running.collector.answer(|batch| Ok(receipt(batch)));
+    unjank::span("unsampled").end();
+    upload();
+    let batches = running.collector.batches();
+    let lost = batches.iter().map(|batch| &batch["sdk_health"]["dropped"]);
+    let lost: Vec<&Value> = lost.filter_map(Value::as_array).flatten().collect();
+    assert_eq!(
+        lost,
+        [&json!({"signal": "traffic", "reason": "refused", "count": 1})]
+    );
+    assert!(running.collector.events("spans").is_empty());
 }
 
 #[test]

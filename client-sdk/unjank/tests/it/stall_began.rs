@@ -80,3 +80,56 @@ fn a_listener_hears_of_a_stall_before_it_is_over_and_once() {
         assert!(heard.try_recv().is_err());
     }
 }
+
+/// A source that has no stack.
+struct Never;
+
+impl StackSource for Never {
+    fn capture(&self, _depth: usize) -> Result<Vec<Frame<'static>>, CaptureError> {
+        Err(CaptureError::ThreadEnded)
+    }
+}
+
+/// Passes on why stalls have no stack, while they go on and when they are over.
+struct Reasons(Mutex<SyncSender<String>>);
+
+impl Reasons {
+    fn hears(&self, stall: &Jank<'_>) {
+        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sender.send(stall.stack_missing.to_string()).unwrap();
+    }
+}
+
+impl Reporter for Reasons {
+    fn stall_began(&self, stall: &Jank<'_>) {
+        self.hears(stall);
+    }
+
+    fn report(&self, event: &Event) {
+        if let Event::Jank(stall) = event {
+            self.hears(stall);
+        }
+    }
+}
+
+#[test]
+fn a_stall_that_goes_on_says_why_it_has_no_stack() {
+    let (sender, heard) = sync_channel(16);
+    let running = Running::with(|config| {
+        config
+            .mode(Mode::Development)
+            .reporter(Reasons(Mutex::new(sender)))
+    });
+    let watch = unjank::live::watch();
+    let main_loop = MainLoop::with_stacks(Never);
+    main_loop.begin();
+    // The main loop is blocked until the listener knows it.
+    let reason = heard.recv_timeout(Duration::from_secs(30)).unwrap();
+    assert_eq!(reason, CaptureError::ThreadEnded.to_string());
+    let shown = watch.read().stall.unwrap();
+    assert!(shown.under_way);
+    assert_eq!(shown.stack_missing, reason);
+    main_loop.end();
+    running.flush();
+    assert_eq!(heard.recv_timeout(Duration::from_secs(30)), Ok(reason));
+}

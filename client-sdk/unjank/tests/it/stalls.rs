@@ -19,8 +19,14 @@ impl StackSource for Never {
 
 /// Blocks the main loop until the watchdog has seen the stall, and returns the reported stall.
 fn stall(main_loop: &MainLoop, running: &Running) -> Value {
+    stall_that(|| (), main_loop, running)
+}
+
+/// The same, with work at the beginning of the stall.
+fn stall_that(works: impl FnOnce(), main_loop: &MainLoop, running: &Running) -> Value {
     std::thread::sleep(Duration::from_millis(600));
     main_loop.begin();
+    works();
     // Longer than the watchdog sleeps on a busy machine.
     std::thread::sleep(Duration::from_secs(1));
     main_loop.end();
@@ -87,4 +93,41 @@ fn events_during_a_stall_belong_to_the_user_of_their_time() {
         }
     }
     assert_eq!(of_users, ["ann", "bob", "carol", "bob"]);
+}
+
+#[test]
+fn what_is_logged_during_a_stall_does_not_displace_what_was_logged_before() {
+    let running = running();
+    let main_loop = MainLoop::of_this_thread();
+    (0..100).for_each(|number| unjank::breadcrumb(&format!("before {number}")));
+    let logs = || (0..1_000).for_each(|_| unjank::breadcrumb("during"));
+    let jank = stall_that(logs, &main_loop, &running);
+    let log = jank["run_log"].as_array().unwrap().iter();
+    let log: Vec<&str> = log.filter_map(|line| line["message"].as_str()).collect();
+    let last: Vec<String> = (72..100).map(|number| format!("before {number}")).collect();
+    assert_eq!(log, last);
+}
+
+#[test]
+fn a_strategy_of_several_messages_reports_the_one_that_completes_its_count() {
+    let running = Running::with(|config| config);
+    running.learns(json!({"sampling": {"janks": 1.0}, "jank": {
+        "strategies": [{"threshold_ms": 60, "count": 3, "period_ms": 60_000}]}}));
+    let main_loop = MainLoop::of_this_thread();
+    // The watchdog starts.
+    std::thread::sleep(Duration::from_millis(600));
+    let message = |millis| {
+        main_loop.begin();
+        std::thread::sleep(Duration::from_millis(millis));
+        main_loop.end();
+        running.flush();
+        running.collector.events("janks")
+    };
+    assert!(message(300).is_empty() && message(300).is_empty());
+    let janks = message(900);
+    assert_eq!(janks.len(), 1, "{janks:?}");
+    let strategy = json!({"threshold_ms": 60, "count": 3, "period_ms": 60_000});
+    assert_eq!(janks[0]["strategy"], strategy);
+    assert!(janks[0]["duration_ms"].as_u64() >= Some(900), "{janks:?}");
+    assert_eq!(message(300).len(), 1, "the period is not over");
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
 mod compare;
+mod first;
 mod server;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod shipped;

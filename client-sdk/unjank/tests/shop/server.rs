@@ -33,7 +33,7 @@ pub(crate) struct Server {
 impl Server {
     /// `rules` is the content of a classification rule file.
     pub(crate) fn start(rules: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let mut folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("rules.toml"), rules).unwrap();
         let free = || {
             TcpListener::bind("127.0.0.1:0")
@@ -41,15 +41,23 @@ impl Server {
                 .local_addr()
                 .unwrap()
         };
-        let (listen, admin) = (free(), free());
-        let server = Self {
-            child: Self::serve(folder.path(), listen, admin),
-            listen,
-            admin,
-            folder,
-        };
-        server.wait_until_ready();
-        server
+        let mut log = String::new();
+        for _ in 0..3 {
+            let (listen, admin) = (free(), free());
+            let mut server = Self {
+                child: Self::serve(folder.path(), listen, admin),
+                listen,
+                admin,
+                folder,
+            };
+            if server.becomes_ready() {
+                return server;
+            }
+            log = server.log();
+            folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("rules.toml"), rules).unwrap();
+        }
+        panic!("no server started: {log}")
     }
 
     /// Starts the program on an existing folder and given ports.
@@ -75,18 +83,26 @@ impl Server {
         format!("http://{}", self.listen)
     }
 
-    pub(crate) fn wait_until_ready(&self) {
-        // On a new machine, the engine's library is downloaded first.
-        self.wait_for(Duration::from_secs(600), "waiting for the server", || {
-            let answer = ureq::get(format!("{}/readyz", self.url())).call();
-            answer.is_ok_and(|mut answer| {
-                answer
-                    .body_mut()
-                    .read_to_string()
-                    .unwrap()
-                    .contains("\"ready\"")
-            })
-        });
+    /// Waits until the server answers. Returns `false` if it has ended, which it does if another process has taken its port.
+    pub(crate) fn becomes_ready(&mut self) -> bool {
+        let begun = Instant::now();
+        while !self.is_ready() {
+            if self.child.try_wait().unwrap().is_some() {
+                return false;
+            }
+            // On a new machine, the engine's library is downloaded first.
+            assert!(begun.elapsed() < Duration::from_secs(600), "{}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        true
+    }
+
+    fn is_ready(&self) -> bool {
+        let answer = ureq::get(format!("{}/readyz", self.url())).call();
+        answer.is_ok_and(|mut answer| {
+            let body = answer.body_mut().read_to_string();
+            body.is_ok_and(|body| body.contains("\"ready\""))
+        })
     }
 
     pub(crate) fn wait(&self, what: &str, done: impl Fn() -> bool) {

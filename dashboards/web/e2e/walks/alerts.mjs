@@ -57,6 +57,8 @@ async function a_rule_is_made_from_a_template_and_tried_on_the_past(reader) {
   await form.getByLabel('Window (minutes)').fill(WINDOW);
   await form.getByLabel('Minimum samples').fill('20');
   await form.getByLabel('Lasts for').fill('0');
+  const attribute = form.getByLabel('Group by').locator('option', { hasText: 'experiment (attribute)' });
+  await attribute.waitFor({ state: 'attached' });
   const words = await form.getByRole('region', { name: 'Rule in words' }).innerText();
   for (const part of ['for any name, the p95 of spans', 'at least 20 % and 10 ms slower', 'over at most 14 days'])
     check(words.includes(part), `the rule in words lacks "${part}": ${words}`);

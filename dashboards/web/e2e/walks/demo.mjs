@@ -9,17 +9,17 @@ const ago = (days) => new Date(midnight.getTime() - days * DAY_MS);
 const second = (date) => date.toISOString().replace('.000Z', 'Z');
 const MONTH = `from=${second(ago(30))}&to=${second(midnight)}`;
 const WEEK = `from=${second(ago(7))}&to=${second(midnight)}`;
-const VERSIONS = `app_version=${LATEST}&base_app_version=${BEFORE}`;
+export const VERSIONS = `app_version=${LATEST}&base_app_version=${BEFORE}`;
 /** Compares on the same days, so that the raw rows of these days have the same numbers. */
 export const PAIR = `${VERSIONS}&compare=same_days`;
 const NEW_JANK = 'database on main thread in OrderDao.insert';
-const WEIGHT = 'toUInt64(round(1000 / sample_rate))';
+export const WEIGHT = 'toUInt64(round(1000 / sample_rate))';
 const CLASSED = 'janks INNER JOIN stack_class_current AS class USING (project, stack_hash)';
-const within = (column, days = 30) =>
+export const within = (column, days = 30) =>
   `${column} >= fromUnixTimestamp(${ago(days).getTime() / 1000}) AND ${column} < fromUnixTimestamp(${midnight.getTime() / 1000})`;
 
 export const at = (path, range = MONTH) => `${path}${path.includes('?') ? '&' : '?'}${range}`;
-const one = async (state, query) =>
+export const one = async (state, query) =>
   Object.fromEntries(Object.entries((await state.demo.sql(query))[0]).map(([key, value]) => [key, Number(value)]));
 
 export async function open(reader, path, title) {
@@ -42,13 +42,13 @@ export async function openFiringIncidents(reader) {
 }
 
 /** The value of a card. */
-function card({ page }, label) {
+export function card({ page }, label) {
   const named = page.locator('.label').getByText(label, { exact: true });
   return page.locator('.card').filter({ has: named }).first().locator('.value').innerText();
 }
 
 /** The text of a table cell, by row and column heading. */
-async function cell({ page }, caption, row, heading) {
+export async function cell({ page }, caption, row, heading) {
   const table = page.getByRole('table', { name: caption, exact: true });
   await table.waitFor();
   const headings = (await table.locator('thead th').allInnerTexts()).map((text) => text.replace(/[▾▴]/, '').trim());
@@ -125,7 +125,7 @@ async function the_overview_shows_what_got_worse_and_its_numbers_are_right(reade
   count(await card(reader, 'Installs'), use.installs, 'installs');
 }
 
-const spanQuery = (name, version, more = '') =>
+export const spanQuery = (name, version, more = '') =>
   `SELECT sum(1 / sample_rate) AS count, uniqExact(install_id) AS installs, sum(duration_us / sample_rate) AS sum,
    ${[50, 75, 95].map((p) => `quantileExactWeighted(0.${p})(duration_us, ${WEIGHT}) AS p${p}`).join(', ')}
    FROM spans WHERE name = '${name}' AND app_version = '${version}' ${more} AND ${within('start')}`;
@@ -218,62 +218,6 @@ async function page_loads_match_the_raw_tables(reader, state) {
   await reader.look('demo-page-loads');
 }
 
-async function spans_match_the_raw_tables_and_are_searched_on_the_server(reader, state) {
-  const { page } = reader;
-  await open(reader, at(`/spans?${PAIR}`), 'Spans');
-  const checkout = await one(state, spanQuery('checkout', LATEST));
-  const before = await one(state, spanQuery('checkout', BEFORE));
-  const top = await page.getByRole('table', { name: 'Spans' }).locator('tbody tr').first().innerText();
-  check(top.startsWith('checkout'), `checkout got worst, but the first row is ${top}`);
-  count(await cell(reader, 'Spans', /^\s*checkout/, 'Count'), checkout.count, 'count of checkout');
-  about(await cell(reader, 'Spans', /^\s*checkout/, 'p95'), checkout.p95 / 1000, 'p95 of checkout');
-  const methods = await one(
-    state,
-    `SELECT name, sum(1 / sample_rate) AS count FROM spans WHERE name LIKE '%FeedAdapter.onBindViewHolder%' AND app_version = '${LATEST}'
-     AND ${within('start')} GROUP BY name`,
-  );
-  await page.getByRole('searchbox', { name: 'Find a name' }).fill('onbindviewholder');
-  await page.waitForURL(/find=onbindviewholder/);
-  await page.getByRole('link', { name: 'checkout', exact: true }).waitFor({ state: 'detached' });
-  await reader.settled();
-  count(await cell(reader, 'Spans', 'onBindViewHolder', 'Count'), methods.count, 'count of what is sampled');
-  await reader.look('demo-spans');
-
-  await open(reader, at(`/spans?name=checkout&${PAIR}`), 'checkout');
-  count(await card(reader, 'Count'), checkout.count, 'count on the page of the span');
-  count(await card(reader, 'Installs'), checkout.installs, 'installs of the span');
-  rounded(await card(reader, 'Total time'), checkout.sum / 1000, 'total time');
-  for (const p of ['p50', 'p75', 'p95']) about(await card(reader, p), checkout[p] / 1000, p);
-  about(await cell(reader, 'By version', BEFORE, 'p75'), before.p75 / 1000, 'p75 of the version before');
-  const inside = await tracedSpans(state, LATEST);
-  const total = await cell(reader, 'Inside the span', 'time outside the other rows', 'Total per traced span');
-  rounded(total, inside.mean / 1000, 'time of a traced checkout');
-  count(
-    await cell(reader, 'Inside the span', 'time outside the other rows', 'Traced spans'),
-    inside.traced,
-    'traced spans',
-  );
-  await reader.look('demo-span');
-
-  await open(reader, at(`/spans?name=checkout&app_version=${LATEST}`), 'checkout');
-  const last = await one(
-    state,
-    `SELECT duration_us FROM spans WHERE name = 'checkout' AND app_version = '${LATEST}' AND ${within('start')}
-     ORDER BY start DESC, span_id DESC, trace_id DESC LIMIT 1`,
-  );
-  rounded(await card(reader, 'Last'), last.duration_us / 1000, 'duration of the last checkout');
-}
-
-/** The traced spans among the latest 1,000, which are the ones that the page reads. */
-function tracedSpans(state, version) {
-  return one(
-    state,
-    `SELECT avg(duration_us) AS mean, count() AS traced FROM (SELECT duration_us, trace_id FROM spans WHERE name = 'checkout'
-     AND app_version = '${version}' AND ${within('start')} ORDER BY start DESC, span_id DESC, trace_id DESC LIMIT 1000)
-     WHERE trace_id IN (SELECT trace_id FROM spans WHERE sample_rate < 1)`,
-  );
-}
-
 async function traces_match_the_raw_tables(reader, state) {
   const { page } = reader;
   await open(reader, at('/traces?name=checkout'), 'Traces');
@@ -358,6 +302,10 @@ async function memory_growth_of_a_page_is_shown(reader, state) {
   );
   about(await cell(reader, 'Memory used by version', BEFORE, 'p75'), before.p75, 'p75 of the version before');
   await page.getByText(`ProductActivity in ${LATEST}`).waitFor();
+  await page.getByRole('group', { name: 'Percentile' }).getByRole('button', { name: 'p95' }).click();
+  const overTime = page.getByRole('region', { name: 'Memory used, p95, over time' });
+  for (const version of [LATEST, BEFORE])
+    await overTime.getByRole('group', { name: 'Lines' }).getByRole('button', { name: version }).waitFor();
   await reader.look('demo-memory');
   await open(reader, at('/app-starts'), 'App starts');
   const starts = await one(
@@ -370,6 +318,7 @@ async function memory_growth_of_a_page_is_shown(reader, state) {
 }
 
 async function hangs_match_the_raw_tables(reader, state) {
+  const { page } = reader;
   await open(reader, at('/hangs?app_version=' + LATEST), 'Hangs');
   const hangs = await one(
     state,
@@ -385,6 +334,10 @@ async function hangs_match_the_raw_tables(reader, state) {
   rounded(await card(reader, 'Hangs per hour of use'), hangs.count / use.hours, 'hangs per hour of use');
   count(await cell(reader, 'By version', LATEST, 'Hangs'), hangs.count, 'hangs of the version');
   await reader.look('demo-hangs');
+  const strategies = page.getByRole('region', { name: 'By strategy' });
+  await strategies.getByRole('link', { name: '1 × over 2 s' }).click();
+  await page.waitForURL(/strategy=1x2000ms/);
+  await page.getByRole('button', { name: 'Strategy: 1 × over 2 s' }).waitFor();
 }
 
 async function every_event_has_an_outcome_on_ingest_health(reader, state) {
@@ -459,7 +412,6 @@ export const walks = [
   the_new_jank_is_first_and_its_group_and_flame_graph_agree,
   frames_match_the_raw_tables,
   page_loads_match_the_raw_tables,
-  spans_match_the_raw_tables_and_are_searched_on_the_server,
   traces_match_the_raw_tables,
   traffic_matches_the_raw_tables_and_the_top_installs_are_first,
   memory_growth_of_a_page_is_shown,

@@ -1,13 +1,14 @@
 // The pages of the demo on other screens and in dark colours, and while they load.
 import { shiftFault, watchShifts } from '../layout_shift.mjs';
 import { check } from '../reader.mjs';
-import { at, LATEST, open, openFiringIncidents, PAIR } from './demo.mjs';
+import { at, LATEST, open, openFiringIncidents, PAIR, VERSIONS } from './demo.mjs';
 
 const PAGES = {
   overview: '/',
   jank: `/jank?${PAIR}`,
   flame: `/jank?tab=flame&${PAIR}`,
   frames: `/frames?${PAIR}`,
+  'frames-same-age': `/frames?${VERSIONS}`,
   hangs: `/hangs?${PAIR}`,
   'app-starts': `/app-starts?${PAIR}`,
   'page-loads': '/page-loads',

@@ -55,6 +55,9 @@ async function a_key_is_made_and_the_shown_command_sends_the_first_data(reader) 
   await page.goto('/');
   await page.getByText('This project has no data yet').waitFor({ timeout: 120_000 });
   await reader.look('overview-without-data');
+  await page.goto('/sessions');
+  await page.getByText('This project has no data yet').waitFor();
+  await page.goto('/');
   await page.getByRole('link', { name: 'Get started' }).click();
   await page.getByText('Waiting for the first batch…').waitFor();
   await reader.look('get-started');

@@ -46,6 +46,25 @@ const ALERT_PAGES = {
   mutes: '/mutes',
 };
 
+/** Tabs and pages that have no link in the navigation. */
+const FURTHER_PAGES = {
+  flame: '/jank?tab=flame',
+  'jank-trend': '/jank?tab=trend',
+  'single-hangs': '/hangs?tab=events',
+  recompositions: '/spans?tab=recompositions',
+  'ingest-clocks': '/ingest?tab=clocks',
+  'ingest-sdks': '/ingest?tab=sdks',
+  'notifications-log': '/notifications?tab=log',
+  digest: '/notifications?tab=digest',
+  'alert-templates': '/alert-rules/new',
+  'alert-rule': '/alert-rules/new?template=blank',
+  'rules-history': '/rules?tab=history',
+  'data-opentelemetry': '/data?tab=opentelemetry',
+  start: '/start',
+};
+/** Pages with wide tables or forms, whose parts stand below each other on a narrow screen. Other walks measure pages with data. */
+const NARROW_PAGES = ['config', 'rules', 'projects', 'keys', 'people', 'data', 'symbols', 'audit'];
+
 async function seeEvery(reader, suffix, pages = PAGES) {
   const { page } = reader;
   for (const [name, path] of Object.entries(pages)) {
@@ -129,9 +148,19 @@ async function every_page_of_settings_on_a_narrow_screen(reader) {
 every_page_of_settings_on_a_narrow_screen.options = { viewport: { width: 400, height: 800 } };
 
 async function no_page_moves_while_it_loads(reader) {
+  await noneMoves(reader, { ...DATA_PAGES, ...PAGES, ...ALERT_PAGES, ...FURTHER_PAGES });
+}
+
+async function no_page_of_settings_moves_on_a_narrow_screen(reader) {
+  const settings = Object.fromEntries(NARROW_PAGES.map((name) => [`${name}-narrow`, PAGES[name]]));
+  await noneMoves(reader, { ...settings, ...ALERT_PAGES, start: FURTHER_PAGES.start });
+}
+no_page_of_settings_moves_on_a_narrow_screen.options = { viewport: { width: 400, height: 800 } };
+
+async function noneMoves(reader, pages) {
   const { page } = reader;
   await watchShifts(page);
-  for (const [name, path] of Object.entries({ ...DATA_PAGES, ...PAGES, ...ALERT_PAGES })) {
+  for (const [name, path] of Object.entries(pages)) {
     await page.goto(`${path}${path.includes('?') ? '&' : '?'}project=${PROJECT}`);
     await page.locator('h1').waitFor();
     await reader.settled();
@@ -156,5 +185,6 @@ export const walks = [
   every_page_of_settings_in_dark_colours,
   every_page_of_settings_on_a_narrow_screen,
   no_page_moves_while_it_loads,
+  no_page_of_settings_moves_on_a_narrow_screen,
   colours_are_chosen_and_kept,
 ];

@@ -139,7 +139,7 @@ async function the_second_of_two_editors_sees_the_decision_of_the_first(reader, 
   await status.getByText('Reopened', { exact: true }).waitFor();
 }
 
-async function my_team_filters_janks_and_incidents(reader) {
+async function my_team_filters_janks_hangs_and_incidents(reader) {
   const { page } = reader;
   await page.goto(at('jank'));
   await page.getByRole('button', { name: 'Choose my team' }).click();
@@ -149,6 +149,9 @@ async function my_team_filters_janks_and_incidents(reader) {
     .getByRole('link', { name: /Drawer\.open/ })
     .waitFor();
   await groups(page).getByText('Drawer.close').waitFor({ state: 'detached' });
+  await page.goto(at('hangs'));
+  await page.getByLabel('My team’s').check();
+  await page.waitForURL(new RegExp(`owner=${TEAM}`));
   await page.goto(at('incidents'));
   await page.getByLabel('My team’s').check();
   await page.waitForURL(new RegExp(`owner=${TEAM}`));
@@ -163,5 +166,5 @@ export const walks = [
   an_owner_is_assigned_to_a_group_of_janks,
   a_resolved_group_leaves_the_list_and_comes_back_in_a_later_version,
   the_second_of_two_editors_sees_the_decision_of_the_first,
-  my_team_filters_janks_and_incidents,
+  my_team_filters_janks_hangs_and_incidents,
 ];

@@ -1,5 +1,5 @@
 // Web pages that report with OpenTelemetry's SDK for browsers, from an origin that the server allows and from another one.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { build } from 'vite';
@@ -15,22 +15,22 @@ export const SHOP = `http://127.0.0.1:${port}`;
 const STRANGER = `http://localhost:${port}`;
 /** A project of its own, because other walks fill the names of theirs. */
 const WEB = 'web';
-const INSTALL = '5c0c7e0e-6c6b-4a3e-8a0e-0f6f8d3b2a14';
-const SESSION = '7aa3cf63-c4b2-a1e0-a9fb-d2a4b1c0de14';
 const root = new URL('../../../../', import.meta.url).pathname;
 const SCRIPT = `${root}server/tests/opentelemetry-web/shop.mjs`;
 const PACKAGES = `${root}.cache/opentelemetry-web`;
 
-/** All that is stored of the install: the names of parents, and the beginnings of events. */
-const STORED = `SELECT one.name AS name, kind, status, app_id, app_version, session_id, os_name, locale, attributes,
+/** All that is stored of a session: the names of parents, and the beginnings of events. */
+const stored = ({
+  install,
+  session,
+}) => `SELECT one.name AS name, kind, status, app_id, app_version, os_name, locale, attributes,
     arrayMap(event -> substring(event, 1, 48), one.\`events.name\`) AS events, parents.name AS parent
   FROM spans AS one LEFT JOIN (SELECT span_id, name FROM spans) AS parents ON parents.span_id = one.parent_span_id
-  WHERE install_id = '${INSTALL}' ORDER BY name`;
+  WHERE install_id = '${install}' AND session_id = '${session}' ORDER BY name`;
 const SCOPE = { 'otel.scope.name': 'shop.web', 'otel.scope.version': '1.0' };
 const PAGE = {
   app_id: 'com.example.shop.web',
   app_version: '4.12.0',
-  session_id: SESSION,
   os_name: 'linux',
   locale: 'de-DE',
 };
@@ -64,6 +64,23 @@ const SPANS = [
     parent: '',
   },
 ];
+
+/** Checks that the script of the shop has the code of the documentation. */
+function followsDocumentation() {
+  const documented = /^\/\*\* Returns an id [^]*?^\}$/m.exec(readFileSync(`${root}docs/opentelemetry.md`, 'utf8'));
+  check(
+    documented && readFileSync(SCRIPT, 'utf8').includes(documented[0]),
+    'shop.mjs differs from docs/opentelemetry.md',
+  );
+}
+
+/** The ids under which a page reports. */
+function idsOf(page) {
+  return page.evaluate(() => ({
+    install: localStorage.getItem('app.installation.id'),
+    session: sessionStorage.getItem('session.id'),
+  }));
+}
 
 /** Bundles the script of the shop's pages with the packages that `make setup` installs. */
 async function bundle() {
@@ -109,11 +126,21 @@ async function withShop(settings, walk) {
 }
 
 async function a_web_page_of_an_allowed_origin_reports_with_opentelemetry(reader, { url, sql }) {
+  followsDocumentation();
   const { page } = reader;
+  const rowsOf = async (ids, count) => {
+    let rows = [];
+    for (let tries = 0; tries < 120 && rows.length < count; tries += 1) {
+      rows = await sql(stored(ids));
+      await page.waitForTimeout(250);
+    }
+    return rows;
+  };
+  let first;
   const made = await page.request.post('/api/v1/projects', { data: { id: WEB, name: 'Web' } });
   check(made.ok(), `no project: ${made.status()} ${await made.text()}`);
   const key = await ingestKey(page, WEB);
-  await withShop({ url, key, install: INSTALL, session: SESSION }, async () => {
+  await withShop({ url, key }, async () => {
     const browser = page.context().browser();
     const stranger = await openShop(browser, STRANGER);
     // The exporter retries for ten seconds, which the walk does not wait for.
@@ -122,23 +149,28 @@ async function a_web_page_of_an_allowed_origin_reports_with_opentelemetry(reader
     await stranger.page.context().close();
     const shop = await openShop(browser, SHOP);
     shop.refused.catch(() => {});
+    first = await idsOf(shop.page);
     await shop.page.evaluate(() => window.flush());
     // A span that ends when the reader leaves the page is sent, too.
     await shop.page.evaluate(() => window.last());
     await shop.page.goto('about:blank');
-    let rows = [];
-    for (let tries = 0; tries < 120 && rows.length < SPANS.length; tries += 1) {
-      rows = await sql(STORED);
-      await page.waitForTimeout(250);
-    }
-    await shop.page.context().close();
+    const rows = await rowsOf(first, SPANS.length);
     check(isDeepStrictEqual(rows, SPANS), JSON.stringify(rows, undefined, 1));
+    // Another tab of the same browser is the same install in another session.
+    const tab = await shop.page.context().newPage();
+    await tab.goto(SHOP);
+    await tab.waitForFunction(() => 'flush' in window);
+    const second = await idsOf(tab);
+    check(second.install === first.install && second.session !== first.session, JSON.stringify([first, second]));
+    await tab.evaluate(() => window.flush());
+    check((await rowsOf(second, 2)).length === 2, 'the spans of the second tab are not stored');
+    await shop.page.context().close();
   });
   await page.goto(`/spans?project=${WEB}&name=web+checkout`);
   await page.getByRole('heading', { level: 1, name: 'web checkout' }).waitFor();
   await reader.look('span-of-a-web-page');
   const ids = `SELECT replaceAll(toString(trace_id), '-', '') AS trace, leftPad(lower(hex(span_id)), 16, '0') AS span
-    FROM spans WHERE install_id = '${INSTALL}' AND name = 'GET'`;
+    FROM spans WHERE session_id = '${first.session}' AND name = 'GET'`;
   const [pay] = await sql(ids);
   await page.goto(`/traces/${pay.trace}?project=${WEB}&span=${pay.span}`);
   const chosen = page.getByRole('region', { name: 'Chosen span' });

@@ -105,7 +105,11 @@ async function a_flame_graph_is_zoomed_by_mouse_and_keyboard_and_compares(reader
   await page.goto(`/jank?project=${PROJECT}&tab=flame&${COMPARED}`);
   const graph = page.getByRole('application');
   await graph.waitFor();
-  await page.getByRole('region', { name: 'Functions that changed' }).getByText('not in the base').first().waitFor();
+  await page
+    .getByRole('region', { name: 'Functions that changed' })
+    .getByText(`not in this period of ${PREVIOUS}`)
+    .first()
+    .waitFor();
   // The third row is the method that the loop dispatched.
   await graph.click({ position: { x: 40, y: 50 } });
   await page.getByRole('button', { name: 'Whole graph' }).waitFor();

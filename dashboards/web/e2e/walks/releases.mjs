@@ -34,7 +34,7 @@ async function charts_over_time_mark_where_a_version_began_to_reach_users(reader
   page.on('request', (request) => (asked += /\/projects\/shop\/versions$/.test(request.url()) ? 1 : 0));
   const day = await firstDay(state, LATEST);
   await open(reader, `/?${MONTH}`, 'Overview');
-  for (const chart of ['Share of sessions by version', 'Slow frames by version', 'Janks by version']) {
+  for (const chart of ['Share of sessions by version', 'Slow frames by version', 'Janks per hour of use, by version']) {
     const marks = page.getByRole('region', { name: chart }).getByRole('list', { name: 'Releases' });
     const names = await marks.getByRole('link').allInnerTexts();
     check(names.length === 2, `${chart} marks ${names.join('; ')}`);

@@ -4,7 +4,8 @@ import { measureName } from '../format/measure_names';
 import { dateTime, fromMicros } from '../format/units';
 import { signed as signedChange } from '../versions/change';
 import type { Evidence, Incident } from './incident';
-import { dimension, filterText, noun, sentence, type About } from './sentence';
+import { dimension, filterText } from './filter_text';
+import { noun, sentence, type About } from './sentence';
 
 /** A change with its sign, or a dash if it is unknown. */
 export function signed(part: number | null | undefined): string {

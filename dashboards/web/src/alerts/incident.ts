@@ -1,7 +1,7 @@
 // Turns the evidence of an incident into queries: for its chart and for related numbers. Pure.
 
 import type { Schemas } from '../api/client';
-import { isDimension, type Filters } from '../navigation/filters';
+import { isFilter, type Filters } from '../navigation/filters';
 
 /** The generated client types a pair as a list. */
 type Numbers = Omit<Schemas['AlertNumbers'], 'installs'> & { installs?: number[] | null };
@@ -38,8 +38,8 @@ export function chartAddress({ question, sides, metric }: Evidence, around: { fr
 export function sameFilters(evidence: Evidence, project: string): Filters {
   const { metric, group, sides } = evidence;
   const chosen: Filters['chosen'] = {};
-  for (const [name, values] of Object.entries(metric.filters ?? {})) if (isDimension(name)) chosen[name] = values;
-  for (const [name, value] of Object.entries(group)) if (isDimension(name) && value) chosen[name] = [value];
+  for (const [name, values] of Object.entries(metric.filters ?? {})) if (isFilter(name)) chosen[name] = values;
+  for (const [name, value] of Object.entries(group)) if (isFilter(name) && value) chosen[name] = [value];
   if (sides.version) chosen.app_version = [sides.version];
   return {
     project,
@@ -52,9 +52,16 @@ export function sameFilters(evidence: Evidence, project: string): Filters {
 
 /** Whether stalls of the main thread can explain the numbers of a signal. */
 export function mayBeJank(signal: string): boolean {
-  return ['spans', 'frame_windows', 'janks', 'page_loads', 'app_starts', 'start_phases', 'recompositions'].includes(
-    signal,
-  );
+  return [
+    'spans',
+    'frame_windows',
+    'janks',
+    'page_loads',
+    'app_starts',
+    'start_phases',
+    'recompositions',
+    'sessions',
+  ].includes(signal);
 }
 
 /** How long an incident lasted, or has lasted until `now` (in microseconds). */

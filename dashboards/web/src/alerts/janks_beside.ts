@@ -1,13 +1,12 @@
 // Finds the janks at the time and on the pages of an incident. Rates are per hour of use, for both sides of the comparison.
 
 import { queryTable, type Signal } from '../api/query';
+import { everIn, judgeSides, withNew, type JudgedJank } from '../jank/group_changes';
 import { jankGroups, type Group } from '../jank/groups';
-import { hoursOfUse, perHour } from '../jank/rates';
+import { hoursOfUse, perHour, type HoursOfUse } from '../jank/rates';
 import type { Where } from '../jank/queries';
 import { withValues, type Filters } from '../navigation/filters';
-import { LEAST_CHANGE } from '../versions/change';
-import { ENOUGH } from '../versions/minimum_samples';
-import { SIGNIFICANCE, rateP } from '../versions/rate_test';
+import { changeOf, type Evidence as Tested } from '../versions/change';
 import { sameFilters, type Evidence } from './incident';
 import { isComparison } from './rule_form';
 
@@ -15,10 +14,11 @@ export interface Rate {
   group: Group;
   /** Per hour of use. */
   now: number | null;
-  /** `null` if too few installs of either side have the group, or if the rule does not compare. */
+  /** `null` if too few installs have the group, or if the rule does not compare. */
   base: number | null;
-  /** The base has no jank of the group, although the base has enough use. */
+  /** No stored jank from before is in the group, although the base has enough use. */
   isNew: boolean;
+  evidence: Tested;
 }
 
 export interface JanksBeside {
@@ -54,41 +54,55 @@ export async function janksBeside(evidence: Evidence, project: string, signal: A
     hoursOfUse(filters, signal),
   ]);
   const before = base && (await baseOf(onPages(base), where, found.groups, signal));
-  const rates = found.groups.map((group) => {
-    const of = before?.groups.get(group.id);
-    const isEnough = Math.min(installs(group), of ? installs(of) : 0) >= ENOUGH.janks;
-    return {
-      group,
-      now: perHour(count(group), use.hours),
-      base: before && of && isEnough ? perHour(count(of), before.hours) : null,
-      isNew: before !== null && !of && isBeyondChance(group, use.hours, before.hours),
-    };
-  });
+  const hours = { hours: use.hours, baseHours: before?.hours ?? 0 };
+  const judged = before && (await withNew(judgeSides(before.sides, hours), everBefore(evidence, now), signal));
+  const rates = found.groups.map((group, place) => rateOf(group, judged?.[place], hours));
   return { rates, filters, where, pages };
 }
 
-/** Whether a group without janks in the base occurs so often that chance cannot explain the difference. */
-function isBeyondChance(group: Group, hours: number, baseHours: number): boolean {
-  if (installs(group) < ENOUGH.janks) return false;
-  const now = { count: count(group), installs: installs(group), exposure: hours };
-  return rateP(now, { count: 0, installs: 0, exposure: baseHours }) < SIGNIFICANCE;
+/** Exported for its test. */
+export function rateOf(group: Group, judged: JudgedJank | undefined, { hours, baseHours }: HoursOfUse): Rate {
+  return {
+    group,
+    now: perHour(group.row.values[0], hours),
+    base: judged && !judged.few ? perHour(judged.baseCount, baseHours) : null,
+    isNew: judged?.isNew ?? false,
+    evidence: judged ?? {},
+  };
 }
 
-/** The group that best explains an incident: of the groups that are new or more frequent, the one that lost the most time. */
+/**
+ * The group that best explains an incident: of the groups that are new or significantly more frequent, the one that lost the most
+ * time.
+ */
 export function likelyCause(rates: Rate[]): Rate | undefined {
-  return rates.find((one) => one.isNew || (one.base !== null && (one.now ?? 0) >= (1 + LEAST_CHANGE) * one.base));
+  return rates.find(
+    (one) => one.isNew || changeOf(one.now, one.base, 'lower', 'per_hour', one.evidence)?.verdict === 'worse',
+  );
 }
 
-const count = (group: Group) => group.row.values[0] ?? 0;
-const installs = (group: Group) => group.row.values[1] ?? 0;
+/** All stored janks of the base version, on all pages. In a comparison of weeks, all stored janks before the incident. */
+export function everBefore({ sides }: Evidence, filters: Filters): Filters {
+  return sides.base_version ? everIn(filters, [sides.base_version]) : everIn(filters, [], new Date(sides.from / 1000));
+}
 
+/** Both sides of the groups, in the order of the groups, and the hours of use of the base. */
 async function baseOf(filters: Filters, where: Where, groups: Group[], signal: AbortSignal) {
   const ofThese = { ...where, group_id: groups.map((one) => one.id) };
+  const question = { signal: 'janks' as const, by: ['group_id'], measures: ['count', 'installs'], where: ofThese };
   const [found, use] = await Promise.all([
-    groups.length > 0 ? jankGroups(filters, { where: ofThese, order: '-sum_ms', limit: 50 }, signal) : null,
+    groups.length > 0 ? queryTable(filters, question, signal) : null,
     hoursOfUse(filters, signal),
   ]);
-  return { groups: new Map(found?.groups.map((one) => [one.id, one])), hours: use.hours };
+  const before = new Map(found?.rows.map(({ keys, values }) => [keys[0], values]));
+  const sides = groups.map(({ id, title, row: { values } }) => {
+    const [baseCount, baseInstalls] = before.get(id) ?? [];
+    return {
+      ...{ id, title, count: values[0] ?? 0, installs: values[1] ?? 0 },
+      ...{ baseCount: baseCount ?? 0, baseInstalls: baseInstalls ?? 0 },
+    };
+  });
+  return { sides, hours: use.hours };
 }
 
 /** The filters of each side. Each side has its own period and, for a regression, its own version. */

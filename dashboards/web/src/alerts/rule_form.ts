@@ -117,7 +117,8 @@ export function toForm(rule: Rule, unit: string): RuleForm {
     direction: typeof threshold?.below === 'number' ? 'below' : 'above',
     bound: typed(threshold?.above ?? threshold?.below),
     recover: typed(threshold?.recover),
-    compare: (condition.kind === 'regression' && condition.compare) || 'same_days',
+    // A regression without `compare` compares on the same days.
+    compare: condition.kind === 'regression' ? (condition.compare ?? 'same_days') : 'same_age',
     worse: effect.worse ?? '',
     relative: typed(effect.least_relative ?? 0.2, 0.01),
     absolute: typed(effect.least_absolute ?? 0),

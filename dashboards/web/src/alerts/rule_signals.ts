@@ -1,8 +1,8 @@
 // The signals that rules can watch, with their measures, units and dimensions, as the server lists them.
 
 import { api, ask } from '../api/client';
-import { queryTable, type Measure, type Signal } from '../api/query';
-import type { Filters } from '../navigation/filters';
+import { queryAttributes, queryTable, type Measure, type Signal } from '../api/query';
+import { hasAttributes, type Filters } from '../navigation/filters';
 
 export const SIGNALS: Record<string, string> = {
   spans: 'Spans',
@@ -16,6 +16,7 @@ export const SIGNALS: Record<string, string> = {
   app_starts: 'App starts',
   start_phases: 'App start phases',
   recompositions: 'Recompositions',
+  sessions: 'Sessions',
   usage: 'Uploads',
   sdk_health: 'SDK cost',
   sdk_drops: 'Events lost on devices',
@@ -26,6 +27,13 @@ export interface Words {
   measures: Measure[];
   dimensions: string[];
 }
+
+const lastWeek = (project: string): Filters => ({
+  project,
+  range: { kind: 'relative', text: '7d' },
+  chosen: {},
+  baseVersion: '',
+});
 
 /**
  * The measures and dimensions of a signal. No route returns the dimensions, so this function reads them from the fault message for an
@@ -46,6 +54,13 @@ export async function wordsOf(project: string, signal: string, stop: AbortSignal
   return { measures: table.measures, dimensions: dimensionsIn(check.faults.map((one) => one.message)) };
 }
 
+/** The attributes of spans or metrics in the last week as dimensions, such as `attribute.payment`. */
+export async function attributesOf(project: string, signal: string, stop: AbortSignal): Promise<string[]> {
+  if (!hasAttributes(signal)) return [];
+  const names = await queryAttributes(lastWeek(project), { signal: signal as Signal }, stop);
+  return names.map((name) => `attribute.${name}`);
+}
+
 /** `spans have no dimension …: they have name, kind, …`. Exported for its test. */
 export function dimensionsIn(messages: string[]): string[] {
   const found = messages.map((text) => /they have ([\w, ]+)$/.exec(text)?.[1]).find(Boolean);
@@ -59,8 +74,7 @@ export async function valuesOf(
   dimension: string,
   stop?: AbortSignal,
 ): Promise<string[]> {
-  const week: Filters = { project, range: { kind: 'relative', text: '7d' }, chosen: {}, baseVersion: '' };
   const question = { signal: signal as Signal, by: [dimension], measures: ['count'], order: '-count', limit: 200 };
-  const { rows } = await queryTable(week, question, stop);
+  const { rows } = await queryTable(lastWeek(project), question, stop);
   return rows.map((row) => row.keys[0] ?? '').filter(Boolean);
 }

@@ -5,7 +5,7 @@ import { measureName } from '../format/measure_names';
 import { metricLabel } from '../format/measures';
 import { format, grouped } from '../format/units';
 import { offsetText } from '../format/zone.svelte';
-import { UPTIME_LABELS } from '../resources/uptime_growth';
+import { dimension, filterText } from './filter_text';
 import { isComparison, span, type Rule } from './rule_form';
 
 /** The parts of a rule that an incident also has. */
@@ -48,6 +48,8 @@ const MEASURES: Record<string, string> = {
   frozen_share: 'the share of frozen frames',
   dropped_share: 'the share of dropped frames',
   jank_share: 'the share of time in jank',
+  anr_share: 'the share of sessions with an ANR',
+  anr_sessions: 'the number of sessions with an ANR',
   delay_ms_per_minute: 'the delay per minute of frames',
   fps: 'the number of frames per second',
   main_thread_share: 'the share of time on the main thread',
@@ -55,31 +57,9 @@ const MEASURES: Record<string, string> = {
   overhead_us_per_install: 'the time that the SDK uses per install',
 };
 
-const DIMENSIONS: Record<string, string> = {
-  app_id: 'app',
-  app_version: 'app version',
-  group_id: 'jank group',
-  install_id: 'install',
-  os_name: 'OS',
-  os_version: 'OS version',
-  session_id: 'session',
-  stack_hash: 'stack',
-  uptime: 'time since the launch',
-  user_id: 'user',
-};
-
-export const dimension = (name: string) => DIMENSIONS[name] ?? name.replace(/^attribute\./, '').replaceAll('_', ' ');
 /** `Memory used` → `memory used`, but `CPU` stays. */
 const lowerFirst = (text: string) => (/^[A-Z]{2}/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1));
 export const noun = (signal: string) => NOUNS[signal] ?? signal.replaceAll('_', ' ');
-const either = (values: string[]) => values.map((value) => UPTIME_LABELS[value] ?? (value || '(none)')).join(' or ');
-
-/** `kind is manual or init`, `title contains json`. */
-export function filterText([name, values]: [string, string[]]): string {
-  const [, contains] = /^contains\.(.*)/.exec(name) ?? [];
-  return contains ? `${dimension(contains)} contains ${either(values)}` : `${dimension(name)} is ${either(values)}`;
-}
-
 /** `Alert when, for any name, the p75 of spans in the latest version is at least 5 % slower than in the previous version, …`. */
 export function sentence(rule: RuleParts, about: About = {}): string {
   const any = about.group ? [] : dimensions(rule);
@@ -134,7 +114,7 @@ function absent(rule: RuleParts, about: About): string {
   return `${what} for any ${any.join(' and ')} that sent data in the 7 days before`;
 }
 
-/** `the p75 of spans where kind is manual`. */
+/** `the p75 of spans where kind is operation`. */
 function measured(rule: RuleParts, about: About): string {
   const { measure, signal } = rule.metric;
   const own = MEASURES[measure];
@@ -163,7 +143,7 @@ function onlyValue({ metric }: RuleParts, { group = {} }: About, name: string): 
   return group[name] ?? (filter?.length === 1 ? filter[0]! : null);
 }
 
-/** ` on Cart where kind is manual or init`. */
+/** ` on Cart where kind is operation or construction`. */
 function places({ metric }: RuleParts, { group = {} }: About, named = false): string {
   const page = onlyValue({ metric } as RuleParts, { group }, 'page');
   const left: Record<string, string[]> = { ...metric.filters };

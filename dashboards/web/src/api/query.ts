@@ -1,7 +1,7 @@
 // Queries of device data: tables, time series and distributions. Each query includes the filters in the URL.
 
 import { bounds } from '../navigation/time_range';
-import { comparison, type Filters } from '../navigation/filters';
+import { comparison, hasAttributes, withoutAttributes, type Filters } from '../navigation/filters';
 import type { Schemas } from './client';
 import { Problem, isAborted } from './problem';
 import { fetchWithSession } from './session_refresh';
@@ -18,6 +18,7 @@ export type Signal =
   | 'app_starts'
   | 'start_phases'
   | 'recompositions'
+  | 'sessions'
   | 'usage'
   | 'sdk_health'
   | 'sdk_drops'
@@ -72,6 +73,18 @@ export function queryDistribution(
   return get(address(filters, { ...question, compare: false }, '/distribution', { field: question.field }), signal);
 }
 
+/**
+ * The names of the attributes of events, the most frequent first. Those of OpenTelemetry itself come last. Leaves out `since_last_ms`, because
+ * the dimension `since_last` has its values in steps.
+ */
+export async function queryAttributes(filters: Filters, question: Question, signal?: AbortSignal): Promise<string[]> {
+  const path = address(filters, { ...question, compare: false }, '/attributes');
+  const { attributes } = await get<Schemas['EventAttributes']>(path, signal);
+  const names = attributes.map(({ name }) => name).filter((name) => name !== 'since_last_ms');
+  const isLast = (name: string) => Number(name.startsWith('otel.'));
+  return names.toSorted((a, b) => isLast(a) - isLast(b));
+}
+
 /** Returns the value of a measure in a row, or `null` if the row has no such value. */
 export function valueOf(answer: TableAnswer, row: TableRow, measure: string, of: 'values' | 'base' = 'values') {
   const place = answer.measures.findIndex((one) => one.name === measure);
@@ -88,7 +101,9 @@ export function address(
 ): string {
   const { from, to } = bounds(filters.range, now);
   const query = new URLSearchParams({ from: from.toISOString(), to: to.toISOString() });
-  for (const [name, values] of Object.entries({ ...filters.chosen, ...question.where })) {
+  // The server rejects attributes of signals that have none.
+  const { chosen } = hasAttributes(question.signal) ? filters : withoutAttributes(filters);
+  for (const [name, values] of Object.entries({ ...chosen, ...question.where })) {
     for (const value of [values].flat()) query.append(name, value);
   }
   for (const by of question.by ?? []) query.append('by', by);

@@ -1,6 +1,6 @@
 // Filters that roll-ups do not keep. With such a filter, the server reads raw events, which are kept for a shorter time. Pure.
 
-import { DIMENSIONS, type Dimension, type Filters } from '../navigation/filters';
+import { DIMENSIONS, filterLabel, isAttribute, type Dimension, type Filters } from '../navigation/filters';
 import { bounds } from '../navigation/time_range';
 
 /** Dimensions of all roll-ups. */
@@ -17,9 +17,10 @@ const DAY_MS = 86_400_000;
 
 /** The labels of the chosen filters that read raw events, such as `Build` and `Page (spans, requests and app starts)`. */
 export function rawFilters(filters: Filters): string[] {
-  return DIMENSIONS.filter(({ name }) => filters.chosen[name] && !KEPT.includes(name)).map(({ name, label }) =>
-    PARTLY[name] ? `${label} (${PARTLY[name]})` : label,
+  const dimensions = DIMENSIONS.filter(({ name }) => filters.chosen[name] && !KEPT.includes(name)).map(
+    ({ name, label }) => (PARTLY[name] ? `${label} (${PARTLY[name]})` : label),
   );
+  return [...dimensions, ...Object.keys(filters.chosen).filter(isAttribute).map(filterLabel)];
 }
 
 /** `rawDays`: for how many days the project keeps raw events. 0 means forever, `undefined` means not loaded yet. */

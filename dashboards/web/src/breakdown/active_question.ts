@@ -19,8 +19,8 @@ export interface ActiveQuestion {
 export type Asked = Pick<TableAnswer, 'by' | 'from' | 'to'>;
 
 /**
- * Returns `null` if the table filters by page or network, or groups by a dimension of `WITHOUT_SHARE`. Active installs are counted
- * from batches, which contain neither page nor network.
+ * Returns `null` if the table filters by page, network or attribute, or groups by a dimension of `WITHOUT_SHARE`. Active installs are counted
+ * from batches, which contain none of these.
  */
 export function activeQuestion(answer: Asked, filters: Filters): ActiveQuestion | null {
   if (ignored(filters, 'usage').length > 0 || answer.by.some((name) => WITHOUT_SHARE.includes(name))) return null;

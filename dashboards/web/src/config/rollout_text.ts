@@ -12,6 +12,23 @@ export function shareRunning(rollout: Rollout): number | null {
   return rollout.installs > 0 ? rollout.running / rollout.installs : null;
 }
 
+/** The installs that do not run the revision, or may not. Empty if there are none. */
+export function othersText({ installs, running, waiting }: Rollout): string {
+  const silent = installs - running - waiting;
+  const sentences = [
+    ...(waiting === 0 && running === 0 ? ['No install sent data since the revision was saved.'] : []),
+    ...(waiting > 0
+      ? [
+          `${format(waiting)} sent data since the revision was saved and still ${waiting === 1 ? 'runs' : 'run'} an earlier revision.`,
+        ]
+      : []),
+    ...(silent > 0
+      ? [`${format(silent)} sent nothing since the save, so ${silent === 1 ? 'its' : 'their'} revision is unknown.`]
+      : []),
+  ];
+  return sentences.join(' ');
+}
+
 export function isArriving(rollout: Rollout): boolean {
   return rollout.revision > 0 && (shareRunning(rollout) ?? 0) < DONE_SHARE;
 }

@@ -31,7 +31,7 @@ export function seenFilters(filters: Filters, of: Periods): Filters {
 export function seenFacts(filters: Filters, of?: Periods): [string, string][] {
   const { range } = withFixedTime(of ? seenFilters(filters, of) : filters);
   if (range.kind !== 'absolute') return [];
-  const chosen = Object.entries(filters.chosen).map(([name, values]) => `${name} ${values.join(' or ')}`);
+  const chosen = Object.entries(filters.chosen).map(([name, values = []]) => `${name} ${values.join(' or ')}`);
   const text = (first: Date, last: Date) => `${dateTime(first)} to ${dateTime(last)} (${zoneText(last)})`;
   const { baseVersion } = filters;
   const base =

@@ -1,13 +1,13 @@
 // The share of active installs that something affects, as text for all pages. Pure.
 
-import { DIMENSIONS, type Filters } from '../navigation/filters';
+import { filterLabel, isDimension, type Filters } from '../navigation/filters';
 import { period } from './times';
 import { format } from './units';
 
 export const SHARE_HINT =
   'The share of all installs that sent a batch in this period with these filters. If devices send only a sample, the true share may be larger.';
 export const UNKNOWN_HINT =
-  'The share is unknown with these filters, because batches contain neither pages nor networks.';
+  'The share is unknown with these filters, because batches contain no pages, networks or attributes.';
 
 /** The heading of a column with installs and their share. */
 export const INSTALLS_OF_ACTIVE = { label: 'Installs (share)', hint: SHARE_HINT };
@@ -25,10 +25,9 @@ export function shareOfInstalls(installs: number | null | undefined, active: num
 
 /** The installs behind the shares of a table: `17 Nov – 26 Nov, app version 4.12.0`. */
 export function activeIn(from: string, to: string, { chosen }: Pick<Filters, 'chosen'>, by: string[] = []): string {
-  const label = (name: string) =>
-    DIMENSIONS.find((one) => one.name === name)?.label.replace(/^[A-Z](?=[a-z])/, lower) ?? name;
+  const label = (name: string) => (isDimension(name) ? filterLabel(name).replace(/^[A-Z](?=[a-z])/, lower) : name);
   const filtered = Object.entries(chosen).filter(([name]) => !by.includes(name));
-  const where = filtered.map(([name, values]) => `${label(name)} ${values.map(shortened).join(' or ')}`);
+  const where = filtered.map(([name, values = []]) => `${label(name)} ${values.map(shortened).join(' or ')}`);
   const same = by.map((name) => `the same ${label(name)}`);
   return [period(from, to), ...where, ...same].join(', ');
 }

@@ -43,6 +43,8 @@ export const fullDate = (at: Time) => formatted(at, 'date');
 export const dayOf = (at: Time) => formatted(at, 'day');
 /** `21 Nov 2026`, of a day in UTC. */
 export const utcDate = (at: Time) => formatted(at, 'date', 'UTC');
+/** `21 Nov`, of a day in the notation of the API, such as `2026-11-21`. Returns other texts unchanged. */
+export const dayName = (day: string) => (Number.isNaN(Date.parse(day)) ? day : formatted(day, 'day', 'UTC'));
 /** `14:05`. */
 export const clockOf = (at: Time) => formatted(at, 'clock');
 /** `14:05:09`. */

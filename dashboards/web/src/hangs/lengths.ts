@@ -1,5 +1,7 @@
 // The stalls that the page can show: by minimum duration, or stalls during which the process was killed. Pure.
 
+import { STEPS } from '../jank/words';
+
 export interface Length {
   /** The value of the URL parameter. */
   id: string;
@@ -8,15 +10,6 @@ export interface Length {
   title: string;
   where: Record<string, string | string[]>;
 }
-
-/** The steps of the dimension `duration`, shortest first, with their labels. */
-export const STEPS: [step: string, label: string][] = [
-  ['under_250ms', 'under 250 ms'],
-  ['250ms_500ms', '250–500 ms (micro hang)'],
-  ['500ms_2s', '500 ms–2 s (hang)'],
-  ['2s_5s', '2–5 s (severe hang)'],
-  ['over_5s', '5 s or longer (ANR)'],
-];
 
 const from = (step: string) => ({
   duration: STEPS.map(([name]) => name).slice(STEPS.findIndex(([name]) => name === step)),
@@ -34,12 +27,4 @@ export const LENGTHS: Length[] = [
 
 export function lengthOf(query: URLSearchParams): Length {
   return LENGTHS.find((one) => one.id === query.get('hangs')) ?? LENGTHS[0]!;
-}
-
-export function stepLabel(step: string): string {
-  return STEPS.find(([name]) => name === step)?.[1] ?? (step || '(none)');
-}
-
-export function endLabel(ended: string): string {
-  return ended === 'killed' ? 'process killed' : ended || '(none)';
 }

@@ -3,6 +3,7 @@
 
 import { applicable } from '../api/applicable';
 import { queryTable, valueOf, type Question, type TableAnswer, type TableRow } from '../api/query';
+import { HOUR_MS } from '../jank/rates';
 import type { Filters } from '../navigation/filters';
 import { bothVersions } from '../versions/both_versions';
 import { ENOUGH } from '../versions/minimum_samples';
@@ -28,8 +29,6 @@ export interface Numbers {
   /** Missing if there is no comparison. */
   base?: Counts;
 }
-
-const HOUR_MS = 3_600_000;
 
 /** Which hangs are counted. */
 export interface Selection {
@@ -150,18 +149,4 @@ export function evidenceOf(rate: HangRate, { now, base }: Numbers): Evidence {
   const [head, before] = [rate.rate(now), rate.rate(base)];
   const few = Math.max(head.installs, before.installs) < ENOUGH.janks || head.exposure <= 0 || before.exposure <= 0;
   return { few, significant: rateP(head, before) < SIGNIFICANCE };
-}
-
-/** Divides a series by another series, whose steps may be shorter. `null` where the divisor is 0. */
-export function ratesOver(
-  times: number[],
-  counts: (number | null)[],
-  use: { times: number[]; values: (number | null)[] },
-): (number | null)[] {
-  const sums = times.map(() => 0);
-  use.times.forEach((time, index) => {
-    const place = times.findLastIndex((one) => one <= time);
-    if (place >= 0) sums[place]! += use.values[index] ?? 0;
-  });
-  return times.map((_, place) => (sums[place]! > 0 ? (counts[place] ?? 0) / sums[place]! : null));
 }

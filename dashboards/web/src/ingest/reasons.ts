@@ -123,7 +123,10 @@ const REASONS: Record<string, Reason> = {
   decompressed_too_large: { means: 'A batch over the size limit after decompression.', todo: SIZE },
   record_too_large: { means: 'A batch over the size of a record.', todo: SIZE },
   too_many_events: { means: 'A batch with too many events.', todo: SIZE },
-  content_encoding: { means: 'A compression that the server does not support.', todo: 'Send identity, gzip or zstd.' },
+  content_encoding: {
+    means: 'A compression that the server does not support.',
+    todo: 'Send identity, gzip, zstd or deflate.',
+  },
   content_type: { means: 'A body whose content type is not JSON.', todo: 'Send Content-Type: application/json.' },
   'device/queue_full': {
     means: 'More events arrived at once than the queue in memory holds.',

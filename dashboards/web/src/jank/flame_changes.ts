@@ -1,6 +1,7 @@
 // Compares two versions of a flame graph by each function's share of the lost time. Pure.
 
 import { byFunction, type FlameNode } from '../components/flame_layout';
+import { isNoticeable } from '../versions/change';
 
 export interface FunctionChange {
   name: string;
@@ -36,14 +37,14 @@ export function functionChanges(root: FlameNode): FunctionChange[] {
       const share = whole > 0 ? total / whole : 0;
       const baseShare = baseWhole > 0 ? base / baseWhole : 0;
       const change = share - baseShare;
-      return { name, share, baseShare, change, verdict: verdictOf(total, base, change) };
+      return { name, share, baseShare, change, verdict: verdictOf(share, baseShare) };
     })
     .toSorted((a, b) => b.change - a.change);
 }
 
-function verdictOf(value: number, base: number, change: number): FunctionChange['verdict'] {
-  if (base === 0 && value > 0) return 'new';
-  if (value === 0 && base > 0) return 'gone';
-  if (Math.abs(change) < LEAST) return 'same';
-  return change > 0 ? 'more' : 'less';
+function verdictOf(share: number, base: number): FunctionChange['verdict'] {
+  if (base === 0 && share > 0) return 'new';
+  if (share === 0 && base > 0) return 'gone';
+  if (Math.abs(share - base) < LEAST || !isNoticeable(share, base, 'share')) return 'same';
+  return share > base ? 'more' : 'less';
 }

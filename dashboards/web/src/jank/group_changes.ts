@@ -7,15 +7,20 @@ import type { Evidence } from '../versions/change';
 import { SIGNIFICANCE, holm, rateP } from '../versions/rate_test';
 import type { HoursOfUse } from './rates';
 
-export interface JudgedJank extends Evidence {
+/** The janks of a group on both sides, and the installs that had them. */
+export interface GroupSides {
   id: string;
   title: string;
   count: number;
   baseCount: number;
   installs: number;
+  baseInstalls: number;
+}
+
+export interface JudgedJank extends Evidence, Omit<GroupSides, 'baseInstalls'> {
   significant: boolean;
   few: boolean;
-  /** No stored jank of the base version is in the group, although the base version had enough use. */
+  /** No stored jank of the base version, or from before the incident, is in the group, although the base had enough use. */
   isNew: boolean;
 }
 
@@ -31,14 +36,20 @@ export async function judgedJanks(
   use: HoursOfUse,
   signal: AbortSignal,
 ): Promise<JudgedJank[]> {
-  const judged = judge(answer, use);
+  return withNew(judge(answer, use), everIn(filters, [filters.baseVersion]), signal);
+}
+
+/** Marks the groups that no jank in `before` has. */
+export async function withNew(judged: Judged[], before: Filters, signal: AbortSignal): Promise<JudgedJank[]> {
   const missing = judged.filter((one) => one.baseCount === 0 && one.significant && !one.few);
-  const known = await groupsOf(filters, [...new Set(missing.map((one) => one.id))], signal);
+  const known = await groupsIn(before, [...new Set(missing.map((one) => one.id))], signal);
   return judged.map((one) => ({ ...one, isNew: missing.includes(one) && !known.has(one.id) }));
 }
 
+type Judged = Omit<JudgedJank, 'isNew'>;
+
 /** Exported for its test. */
-export function judge(answer: TableAnswer, use: HoursOfUse): Omit<JudgedJank, 'isNew'>[] {
+export function judge(answer: TableAnswer, use: HoursOfUse): Judged[] {
   const title = answer.by.indexOf('title');
   const groups = answer.rows.map((row) => {
     const number = (measure: string, side: 'values' | 'base' = 'values') => valueOf(answer, row, measure, side) ?? 0;
@@ -51,6 +62,10 @@ export function judge(answer: TableAnswer, use: HoursOfUse): Omit<JudgedJank, 'i
       baseInstalls: number('installs', 'base'),
     };
   });
+  return judgeSides(groups, use);
+}
+
+export function judgeSides(groups: GroupSides[], use: HoursOfUse): Judged[] {
   const p = groups.map(({ count, baseCount, installs, baseInstalls }) =>
     rateP(
       { count, installs, exposure: use.hours },
@@ -66,16 +81,21 @@ export function judge(answer: TableAnswer, use: HoursOfUse): Omit<JudgedJank, 'i
   }));
 }
 
-/** The groups in which the base version has a jank, in the whole store. Ignores all filters except the app. */
-async function groupsOf(filters: Filters, ids: string[], signal: AbortSignal): Promise<Set<string>> {
-  const { chosen, baseVersion } = filters;
-  const now = new Date();
-  const everything: Filters = {
-    project: filters.project,
-    range: { kind: 'absolute', from: new Date(now.getTime() - WHOLE_STORE_MS), to: now },
-    chosen: { ...(chosen.app_id ? { app_id: chosen.app_id } : {}), app_version: [baseVersion] },
+/** The whole store before a time: all versions, or the given versions. Keeps only the filter by app. */
+export function everIn({ project, chosen }: Filters, versions: string[], to = new Date()): Filters {
+  return {
+    project,
+    range: { kind: 'absolute', from: new Date(to.getTime() - WHOLE_STORE_MS), to },
+    chosen: {
+      ...(chosen.app_id && { app_id: chosen.app_id }),
+      ...(versions.length > 0 && { app_version: versions }),
+    },
     baseVersion: '',
   };
+}
+
+/** The groups with a jank in `everything`, among the given ids. */
+async function groupsIn(everything: Filters, ids: string[], signal: AbortSignal): Promise<Set<string>> {
   const found = new Set<string>();
   for (let start = 0; start < ids.length; start += MOST_ASKED) {
     const asked = ids.slice(start, start + MOST_ASKED);

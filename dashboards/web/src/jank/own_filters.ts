@@ -2,7 +2,7 @@
 
 import type { Where } from './queries';
 
-export const OWN = ['kind', 'category', 'owner', 'causes', 'status'];
+export const OWN = ['kind', 'category', 'owner', 'strategy', 'causes', 'status'];
 
 /**
  * Converts the filters of the URL to filters of the server. By default, selects only open groups, and excludes samples of an idle loop,
@@ -10,7 +10,7 @@ export const OWN = ['kind', 'category', 'owner', 'causes', 'status'];
  */
 export function ownWhere(query: URLSearchParams): Where {
   const where: Where = {};
-  for (const name of ['kind', 'category', 'owner']) {
+  for (const name of ['kind', 'category', 'owner', 'strategy']) {
     const value = query.get(name);
     if (value) where[name] = value;
   }
@@ -21,6 +21,6 @@ export function ownWhere(query: URLSearchParams): Where {
 }
 
 /** The parameters that links between the pages of janks keep. */
-export function ownParameters(query: URLSearchParams): Record<string, string> {
-  return Object.fromEntries(OWN.flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : [])));
+export function ownParameters(query: URLSearchParams, names = OWN): Record<string, string> {
+  return Object.fromEntries(names.flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : [])));
 }

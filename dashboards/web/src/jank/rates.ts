@@ -8,7 +8,7 @@ export interface HoursOfUse {
   baseHours: number;
 }
 
-const HOUR_MS = 3_600_000;
+export const HOUR_MS = 3_600_000;
 
 /** Hours in which frames were measured, which is the time that the app was on the screen. */
 export async function hoursOfUse(filters: Filters, signal: AbortSignal): Promise<HoursOfUse> {
@@ -19,4 +19,18 @@ export async function hoursOfUse(filters: Filters, signal: AbortSignal): Promise
 
 export function perHour(count: number | null | undefined, hours: number): number | null {
   return hours > 0 ? (count ?? 0) / hours : null;
+}
+
+/** Divides a series by another series, whose steps may be shorter. `null` where the divisor is 0. */
+export function ratesOver(
+  times: number[],
+  counts: (number | null)[],
+  use: { times: number[]; values: (number | null)[] },
+): (number | null)[] {
+  const sums = times.map(() => 0);
+  use.times.forEach((time, index) => {
+    const place = times.findLastIndex((one) => one <= time);
+    if (place >= 0) sums[place]! += use.values[index] ?? 0;
+  });
+  return times.map((_, place) => (sums[place]! > 0 ? (counts[place] ?? 0) / sums[place]! : null));
 }

@@ -1,8 +1,8 @@
 // The values of a dimension that devices sent in a period, the most frequent first.
 
-import { queryTable, type Signal } from '../api/query';
+import { queryTable, type Question, type Signal } from '../api/query';
 import { format } from '../format/units';
-import type { Dimension, Filters } from '../navigation/filters';
+import { attributedSignal, isAttribute, type Dimension, type FilterName, type Filters } from '../navigation/filters';
 
 export interface Value {
   value: string;
@@ -19,18 +19,30 @@ const SIGNALS: Signal[] = ['usage', 'app_starts', 'frame_windows', 'spans'];
 /** Dimensions that batches do not carry. */
 const OTHER: Partial<Record<Dimension, Signal[]>> = { page: ['frame_windows', 'spans'], network: ['traffic', 'spans'] };
 
-/** With `contains`, returns only values that contain this text. */
+/** The events of a page whose attributes its filters know: the metrics or spans with the names in its URL. */
+export type Events = Required<Pick<Question, 'signal' | 'where'>>;
+
+export function eventsOf(path: string, query: URLSearchParams): Events | undefined {
+  const signal = attributedSignal(path);
+  const name = query.getAll(signal === 'metrics' ? 'metric' : 'name');
+  return signal && { signal, where: name.length > 0 ? { name } : {} };
+}
+
+/** With `contains`, returns only values that contain this text. `events` have the attributes. */
 export async function valuesOf(
   filters: Filters,
-  dimension: Dimension,
+  dimension: FilterName,
   contains: string,
   abort: AbortSignal,
+  events?: Events,
 ): Promise<Value[]> {
   const unfiltered = { ...filters, chosen: {}, baseVersion: '' };
-  for (const signal of OTHER[dimension] ?? SIGNALS) {
+  const where = isAttribute(dimension) ? events?.where : undefined;
+  const signals = isAttribute(dimension) ? [events?.signal ?? 'spans'] : (OTHER[dimension] ?? SIGNALS);
+  for (const signal of signals) {
     // Traffic has no count of events, only sums.
     const measure = signal === 'traffic' ? 'requests' : 'count';
-    const question = { signal, by: [dimension], measures: [measure], order: `-${measure}` };
+    const question = { signal, by: [dimension], measures: [measure], order: `-${measure}`, where };
     const limit = contains ? MOST_FOUND : MOST;
     const { rows } = await queryTable(unfiltered, { ...question, limit, contains: { [dimension]: contains } }, abort);
     const values = rows.flatMap(({ keys: [value], values: [count] }) =>

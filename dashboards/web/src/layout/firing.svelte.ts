@@ -17,6 +17,9 @@ export const firing = {
   get incidents() {
     return incidents;
   },
+  get mutes() {
+    return mutes;
+  },
   /** The mute that currently covers an incident. */
   muteOf(incident: Incident): Mute | null {
     return activeMuteOf(mutes, incident);

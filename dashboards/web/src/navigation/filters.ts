@@ -1,4 +1,4 @@
-// The filters in the URL: project, period, dimensions and base version. Pure.
+// The filters in the URL: project, period, dimensions, attributes and base version. Pure.
 
 import { readRange, writeRange, type TimeRange } from './time_range';
 
@@ -22,11 +22,15 @@ export const DIMENSIONS = [
 
 export type Dimension = (typeof DIMENSIONS)[number]['name'];
 
+/** A filter by an attribute that the app gives to spans and metrics. */
+export type AttributeFilter = `attribute.${string}`;
+export type FilterName = Dimension | AttributeFilter;
+
 export interface Filters {
   project: string;
   range: TimeRange;
   /** Contains only dimensions with chosen values. */
-  chosen: Partial<Record<Dimension, string[]>>;
+  chosen: Partial<Record<FilterName, string[]>>;
   /** The app version to compare with. Empty for no comparison. */
   baseVersion: string;
   /** Compares on the same days. By default, versions are compared at the same age. */
@@ -45,7 +49,7 @@ const OWN_KEYS = [
 
 export function readFilters(query: URLSearchParams): Filters {
   const chosen: Filters['chosen'] = {};
-  for (const { name } of DIMENSIONS) {
+  for (const name of filterNames(query.keys())) {
     const values = [...new Set(query.getAll(name))].filter((value) => value !== '');
     if (values.length > 0) chosen[name] = values;
   }
@@ -63,12 +67,12 @@ export function writeFilters(filters: Filters, rest = new URLSearchParams()): UR
   const query = new URLSearchParams();
   if (filters.project) query.set('project', filters.project);
   writeRange(filters.range, query);
-  for (const { name } of DIMENSIONS) {
+  for (const name of filterNames(Object.keys(filters.chosen))) {
     for (const value of filters.chosen[name] ?? []) query.append(name, value);
   }
   if (filters.baseVersion) query.set('base_app_version', filters.baseVersion);
   if (filters.sameDays) query.set('compare', 'same_days');
-  for (const [key, value] of rest) if (!OWN_KEYS.includes(key)) query.append(key, value);
+  for (const [key, value] of rest) if (!OWN_KEYS.includes(key) && !isAttribute(key)) query.append(key, value);
   return query;
 }
 
@@ -82,14 +86,53 @@ export function isDimension(name: string): name is Dimension {
   return DIMENSIONS.some((one) => one.name === name);
 }
 
-export function withValues(filters: Filters, dimension: Dimension, values: string[]): Filters {
+/** Whether a name is `attribute.` and the name of an attribute that the server can query. */
+export function isAttribute(name: string): name is AttributeFilter {
+  return /^attribute\.[\w.-]{1,64}$/.test(name);
+}
+
+export function isFilter(name: string): name is FilterName {
+  return isDimension(name) || isAttribute(name);
+}
+
+/** All dimensions, then the attributes among these names. */
+function filterNames(names: Iterable<string>): FilterName[] {
+  return [...DIMENSIONS.map(({ name }) => name), ...new Set([...names].filter(isAttribute))];
+}
+
+export function filterLabel(name: FilterName): string {
+  return DIMENSIONS.find((one) => one.name === name)?.label ?? name.replace(/^attribute\./, '');
+}
+
+/** Whether the events of a signal have attributes. */
+export function hasAttributes(signal: string): boolean {
+  return signal === 'spans' || signal === 'metrics';
+}
+
+/** The signal whose attributes a page filters by. */
+export function attributedSignal(path: string): 'spans' | 'metrics' | undefined {
+  if (path === '/resources') return 'metrics';
+  return /^\/(spans|traces)(\/|$)/.test(path) ? 'spans' : undefined;
+}
+
+export function withoutAttributes(filters: Filters): Filters {
+  const kept = Object.entries(filters.chosen).filter(([name]) => !isAttribute(name));
+  return { ...filters, chosen: Object.fromEntries(kept) };
+}
+
+/** The filters that a page supports. */
+export function supportedBy(path: string, filters: Filters): Filters {
+  return attributedSignal(path) ? filters : withoutAttributes(filters);
+}
+
+export function withValues(filters: Filters, name: FilterName, values: string[]): Filters {
   const chosen = { ...filters.chosen };
-  if (values.length > 0) chosen[dimension] = values;
-  else delete chosen[dimension];
+  if (values.length > 0) chosen[name] = values;
+  else delete chosen[name];
   return { ...filters, chosen };
 }
 
 /** The number of filters that the button *Clear* would remove. */
 export function chosenCount(filters: Filters): number {
-  return Object.values(filters.chosen).reduce((sum, values) => sum + values.length, 0) + (filters.baseVersion ? 1 : 0);
+  return Object.values(filters.chosen).flat().length + (filters.baseVersion ? 1 : 0);
 }

@@ -1,22 +1,22 @@
 // URLs of pages with given filters. Pure.
 
-import { isDimension, withValues, writeFilters, type Dimension, type Filters } from './filters';
+import { isFilter, supportedBy, withValues, writeFilters, type FilterName, type Filters } from './filters';
 
-/** Returns the URL of a page. A parameter with the name of a dimension counts as a filter. */
+/** Returns the URL of a page. A parameter with the name of a dimension or an attribute counts as a filter. */
 export function addressOf(
   page: string,
   filters: Filters,
   parameters: Record<string, string> | URLSearchParams = {},
 ): string {
   const named = parameters instanceof URLSearchParams ? [] : Object.entries(parameters);
-  const wanted = named.reduce((all, [name, value]) => (isDimension(name) ? only(all, name, value) : all), filters);
-  const query = writeFilters(wanted, new URLSearchParams(parameters)).toString();
+  const wanted = named.reduce((all, [name, value]) => (isFilter(name) ? only(all, name, value) : all), filters);
+  const query = writeFilters(supportedBy(page, wanted), new URLSearchParams(parameters)).toString();
   return query ? `${page}?${query}` : page;
 }
 
-/** The filters with one dimension set to a single value. */
-export function only(filters: Filters, dimension: Dimension, value: string): Filters {
-  return withValues(filters, dimension, [value]);
+/** The filters with one dimension or attribute set to a single value. */
+export function only(filters: Filters, name: FilterName, value: string): Filters {
+  return withValues(filters, name, [value]);
 }
 
 /** The filters that compare one version of an app with another. */

@@ -2,13 +2,13 @@
 
 import { onDestroy } from 'svelte';
 import { addressOf } from './links';
-import { readFilters, writeFilters, type Filters } from './filters';
+import { attributedSignal, readFilters, supportedBy, withoutAttributes, writeFilters, type Filters } from './filters';
 
 let path = $state('/');
 let search = $state('');
 const query = $derived(new URLSearchParams(search));
 // Compared as text, so that opening a tab, which does not change the filters, triggers no requests.
-const filterText = $derived(writeFilters(readFilters(query)).toString());
+const filterText = $derived(writeFilters(supportedBy(path, readFilters(query))).toString());
 const filters = $derived(readFilters(new URLSearchParams(filterText)));
 
 export const location = {
@@ -71,7 +71,9 @@ export function navigate(to: string, options: { replace?: boolean } = {}) {
 
 /** The URL of a page with the current filters. `parameters` belong to the page, such as a tab. */
 export function href(page: string, parameters: Record<string, string> = {}): string {
-  return addressOf(page, filters, parameters);
+  // Spans and metrics have different attributes.
+  const kept = attributedSignal(page) === attributedSignal(path) ? filters : withoutAttributes(filters);
+  return addressOf(page, kept, parameters);
 }
 
 export function setFilters(wanted: Filters, options: { replace?: boolean } = {}) {

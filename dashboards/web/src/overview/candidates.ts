@@ -5,6 +5,7 @@ import { isAborted } from '../api/problem';
 import { queryTable, valueOf, type Question, type TableRow } from '../api/query';
 import { activeIn } from '../format/affected';
 import { judgedJanks, type JudgedJank } from '../jank/group_changes';
+import { BY } from '../jank/groups';
 import { hoursOfUse, perHour, type HoursOfUse } from '../jank/rates';
 import type { Filters } from '../navigation/filters';
 import { addressOf, comparing, only } from '../navigation/links';
@@ -144,7 +145,7 @@ const KINDS: Kind[] = [
 
 const JANKS: Question = {
   signal: 'janks',
-  by: ['group_id', 'title'],
+  by: BY,
   measures: ['count', 'installs'],
   order: '-count',
   limit: 500,
@@ -161,7 +162,10 @@ export async function changes(filters: Filters, pair: VersionPair, signal: Abort
     activeInstalls(compared, signal),
   ]);
   const groups = await judgedJanks(compared, janks, use, signal);
-  const all = [...found.flat(), ...groups.map((group) => ofJank(group, use, compared))];
+  const all = [
+    ...found.flat(),
+    ...groups.map((group, place) => ofJank(group, ownerOf(janks.rows[place]), use, compared)),
+  ];
   const { installs = null, basis } = active ?? {};
   return { ...worstFirst(all.map((one) => ({ ...one, active: installs }))), basis };
 }
@@ -209,10 +213,13 @@ function unlessAborted(error: unknown): null {
   return null;
 }
 
+const ownerOf = (row: TableRow | undefined) => row?.keys[BY.indexOf('owner')] ?? '';
+
 /** Compares janks per hour of use, because a version with more use has more janks. */
-function ofJank(group: JudgedJank, use: HoursOfUse, filters: Filters): Found {
+function ofJank(group: JudgedJank, owner: string, use: HoursOfUse, filters: Filters): Found {
   return {
     kind: 'Jank',
+    owner,
     name: group.title || 'Stacks without a name',
     measure: 'per hour',
     unit: 'per_hour',

@@ -4,6 +4,8 @@ import { changeOf, relativeChange, type Evidence } from '../versions/change';
 
 export interface Candidate extends Evidence {
   kind: string;
+  /** The owner of a jank group. Other candidates have none. */
+  owner?: string;
   name: string;
   /** The measure, such as "p75". */
   measure: string;
@@ -35,6 +37,11 @@ export interface Ranked {
   byChance: number;
   /** The period and the filters by which `active` was counted. */
   basis?: string;
+}
+
+/** The changes of one kind and of one owner. Empty texts select all. */
+export function chosenOf(rows: Regression[], { kind, owner }: { kind: string; owner: string }): Regression[] {
+  return rows.filter((row) => (!kind || row.kind === kind) && (!owner || row.owner === owner));
 }
 
 /** Lower is better for all candidates. Candidates with few samples, or whose change may be chance, are counted but not ranked. */

@@ -38,6 +38,8 @@ export interface Links {
   trace?: string;
   span?: string;
   name?: string;
+  /** The kind of an app start. */
+  start?: string;
 }
 
 export interface Lane {
@@ -170,6 +172,7 @@ function startItem(start: SessionTimeline['app_starts'][number]): Item {
     label: `${start.kind} start`,
     page: start.page,
     facts: start.phases.map((phase) => [phase.name, format(phase.duration_ms, 'ms')]),
+    links: { start: start.kind },
   });
 }
 

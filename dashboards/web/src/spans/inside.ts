@@ -52,7 +52,7 @@ export function byPackage(rows: InsideRow[]): InsideRow[] {
     const name = row.package || row.name;
     const sum = found.get(name);
     if (!sum) {
-      found.set(name, { ...row, ...together(NOTHING, row), name, p: undefined, p_main_thread: undefined });
+      found.set(name, { ...row, ...together(NOTHING, row), name });
       continue;
     }
     const base = row.base || sum.base ? { base: together(sum.base ?? NOTHING, row.base ?? NOTHING) } : {};
@@ -62,6 +62,9 @@ export function byPackage(rows: InsideRow[]): InsideRow[] {
       ...base,
       by_time: sum.by_time + row.by_time,
       base_traced: least(sum.base_traced, row.base_traced),
+      // Corrected for the number of names, so the clearest function of a package speaks for the package.
+      p: least(sum.p, row.p),
+      p_main_thread: least(sum.p_main_thread, row.p_main_thread),
     });
   }
   return [...found.values()].toSorted((a, b) => b.per_traced.self_us - a.per_traced.self_us);
@@ -96,9 +99,10 @@ export function perCall({ per_traced: { calls, self_us } }: Pick<Times, 'per_tra
   return calls > 0 ? self_us / calls : null;
 }
 
-/** Whether a function is new or gone. Empty if one side has no span that would have recorded the function. */
+/** Whether a function is new or gone. Empty if too few installs were traced to tell, or if it may be chance. */
 export function verdict(row: InsideRow): 'new' | 'gone' | '' {
   if (!row.base_traced || !row.per_traced.spans) return '';
+  if (!isCertain(row.p) && !isCertain(row.p_main_thread)) return '';
   if (row.calls === 0) return 'gone';
   return row.base ? '' : 'new';
 }

@@ -12,9 +12,12 @@ type Part = { digits: string } | { letters: string };
 
 const NUMBERS = 8;
 const APP = /^[^\s+(\d][^\s+(]*@/;
-const BEFORE = /^(alpha|beta|canary|debug|dev|nightly|pre|preview|rc|snapshot)(?![a-z])/i;
-const AFTER = /^((fix|hotfix|patch|post)(?![a-z])|\d+-g[0-9a-f]+$)/i;
-const COMMIT_ID = /^(?!\d+$)[0-9a-f]{7,}$/i;
+const BEFORE =
+  /^((alpha|beta|canary|debug|dev|eap?|insiders?|milestone|nightly|pre|preview|rc|snapshot)(?![a-z])|[abm]\d+( |$))/i;
+const AFTER = /^((fix|hotfix|patch|post)(?![a-z])|([pru]|s[pr])[-.]?\d|\d+-g[0-9a-f]+(-dirty)?$)/i;
+/** `1.0.2k`, `0.9.8zh`. */
+const LETTERS = /^([a-z]|z[a-z])$/i;
+const COMMIT_ID = /^(?!\d+$)g?[0-9a-f]{7,}$/i;
 const RELEASED = /^(?:final|ga|release)[-. ]*(\d.*)?$/is;
 const PRE_RELEASE = /^[0-9a-z-]+(\.[0-9a-z-]+)*$/i;
 
@@ -56,6 +59,7 @@ function split(written: string, numbers: number): Suffixes | null {
   }
   if (/^_\d/.test(before!)) return { pre: null, build: rest.slice(1) };
   if (/^[-._~]/.test(before!)) return stage(before!.slice(1), build);
+  if (LETTERS.test(text) && numbers > (/^[ab]$/i.test(text) ? 2 : 1)) return { pre: null, build: text };
   return numbers > 1 && /^[a-z]+\d*\s*$/i.test(before!) ? stage(text, build) : null;
 }
 

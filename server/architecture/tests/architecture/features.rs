@@ -110,6 +110,7 @@ fn each_feature_names_places_that_exist() {
 fn the_states_of_the_features_are_counted() {
     let page = fs::read_to_string(Path::new(ROOT).join(PAGE)).unwrap();
     let features = rows(&page, is_feature);
+    assert!(page.contains(&format!("There are {} rows:", features.len())));
     for counted in rows(&page, |cell| STATES.contains(&cell)) {
         for (place, system) in ["H-", "P-", "D-"].iter().enumerate() {
             let of_system = features.iter().filter(|row| row[0].starts_with(system));

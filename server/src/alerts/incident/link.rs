@@ -32,12 +32,12 @@ pub(crate) fn link(project: &str, rule: &Rule, group: &Group, sides: &Sides) -> 
     const SECOND: Duration = Duration::from_secs(1);
     let signal = rule.metric.signal.as_str();
     let of_janks = group.get("group_id").filter(|_| signal == "janks");
-    let (path, tab) = match (group.get("install_id"), of_janks) {
-        (Some(install), _) => (format!("/installs/{install}"), ""),
-        (None, Some(id)) => (format!("/jank/{id}"), ""),
+    let (path, part) = match (group.get("install_id"), of_janks) {
+        (Some(install), _) => (format!("/installs/{install}"), None),
+        (None, Some(id)) => (format!("/jank/{id}"), None),
         (None, None) => {
-            let (path, tab) = screen(signal);
-            (path.to_owned(), tab)
+            let (path, part) = screen(signal);
+            (path.to_owned(), part)
         }
     };
     let mut query = Serializer::new(String::new());
@@ -45,8 +45,8 @@ pub(crate) fn link(project: &str, rule: &Rule, group: &Group, sides: &Sides) -> 
     query.append_pair("from", &time(sides.from.floor(SECOND)));
     // Screens use whole seconds, so round up.
     query.append_pair("to", &time(sides.to.ceil(SECOND)));
-    if !tab.is_empty() {
-        query.append_pair("tab", tab);
+    if let Some((name, value)) = part {
+        query.append_pair(name, value);
     }
     let own = |name: &str| match (signal, name) {
         ("metrics", "name") => Some("metric"),
@@ -54,6 +54,11 @@ pub(crate) fn link(project: &str, rule: &Rule, group: &Group, sides: &Sides) -> 
         | ("janks", "kind" | "category" | "owner")
         | ("app_starts" | "start_phases", "kind")
         | ("metrics", "uptime") => None,
+        ("metrics" | "spans", _)
+            if name.starts_with("attribute.") && !group.contains_key("install_id") =>
+        {
+            None
+        }
         // The path names the install, and its page also asks about others.
         (_, "install_id") if group.contains_key("install_id") => Some(""),
         _ if FILTERS.contains(&name) => None,
@@ -88,17 +93,19 @@ pub(crate) fn link(project: &str, rule: &Rule, group: &Group, sides: &Sides) -> 
     format!("{path}?{}", query.finish())
 }
 
-fn screen(signal: &str) -> (&'static str, &'static str) {
+/// Returns the path of the screen, and the parameter that chooses a part of it.
+fn screen(signal: &str) -> (&'static str, Option<(&'static str, &'static str)>) {
     match signal {
-        "spans" => ("/spans", ""),
-        "recompositions" => ("/spans", "recompositions"),
-        "frame_windows" => ("/frames", ""),
-        "janks" => ("/jank", ""),
-        "page_loads" | "page_requests" => ("/page-loads", ""),
-        "traffic" | "requests" => ("/traffic", ""),
-        "metrics" => ("/resources", ""),
-        "app_starts" | "start_phases" => ("/app-starts", ""),
-        _ => ("/ingest", ""),
+        "spans" => ("/spans", None),
+        "recompositions" => ("/spans", Some(("tab", "recompositions"))),
+        "frame_windows" => ("/frames", None),
+        "janks" => ("/jank", None),
+        "sessions" => ("/hangs", Some(("hangs", "anr"))),
+        "page_loads" | "page_requests" => ("/page-loads", None),
+        "traffic" | "requests" => ("/traffic", None),
+        "metrics" => ("/resources", None),
+        "app_starts" | "start_phases" => ("/app-starts", None),
+        _ => ("/ingest", None),
     }
 }
 

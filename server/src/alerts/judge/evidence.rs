@@ -86,7 +86,8 @@ pub(crate) fn summary(rule: &Rule, verdict: &Verdict) -> String {
             )
         }
     };
-    capitalized(text)
+    // Rows of earlier versions may have a NUL, which PostgreSQL cannot store.
+    capitalized(text.replace('\0', "\u{fffd}"))
 }
 
 /// Returns a change with its sign and two digits, like the screens: `+190 %`, `-3.1 %`.
@@ -120,12 +121,14 @@ fn capitalized(text: String) -> String {
     }
 }
 
-/// Measures of frames, whose names do not fit into a sentence.
-const OF_FRAMES: [(&str, &str); 4] = [
+/// Measures of frames and sessions, whose names do not fit into a sentence.
+const MEASURES: [(&str, &str); 6] = [
     ("slow_share", "share of slow frames"),
     ("frozen_share", "share of frozen frames"),
     ("dropped_share", "share of dropped frames"),
     ("jank_share", "share of time in jank"),
+    ("anr_share", "share of sessions with an ANR"),
+    ("anr_sessions", "number of sessions with an ANR"),
 ];
 
 /// Signals whose names are not the word for their events.
@@ -142,8 +145,8 @@ fn word_for<'a>(words: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
 
 /// Returns the watched number in words, such as `p75 of checkout on Cart`.
 fn watched(metric: &Metric, group: &Group) -> String {
-    let own = (metric.signal == "frame_windows").then(|| word_for(&OF_FRAMES, &metric.measure));
-    if let Some(Some(words)) = own {
+    let is_named = ["frame_windows", "sessions"].contains(&metric.signal.as_str());
+    if is_named && let Some(words) = word_for(&MEASURES, &metric.measure) {
         return format!("{words}{}", places(group));
     }
     let events = events(metric, group);

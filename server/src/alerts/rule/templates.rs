@@ -73,13 +73,13 @@ fn stalls() -> Vec<Value> {
             "window_minutes": 60, "least_samples": 200, "for_minutes": 10,
             "condition": {"kind": "threshold", "above": 0.005, "recover": 0.003},
         }),
-        // The number of ANRs is not divided by use, so the comparison is with the same weekday.
         json!({
-            "name": "More ANRs than last week", "severity": "critical",
-            "metric": {"signal": "janks", "measure": "count", "by": ["app_id"], "filters": {"kind": ["anr"]}},
-            "window_minutes": 1440, "least_samples": 5, "for_minutes": 0,
-            "condition": {"kind": "last_week", "effect": {"least_relative": 0.3, "least_absolute": 10.0}},
+            "name": "A higher ANR rate than last week", "severity": "critical",
+            "metric": {"signal": "sessions", "measure": "anr_share", "by": ["app_id"]},
+            "window_minutes": 1440, "least_samples": 100, "for_minutes": 0,
+            "condition": {"kind": "last_week", "effect": {"least_relative": 0.3, "least_absolute": 0.001}},
         }),
+        // The number of kills is not divided by use, so the comparison is with the same weekday.
         json!({
             "name": "More apps are killed during a stall than last week", "severity": "critical",
             "metric": {"signal": "janks", "measure": "count", "by": ["app_id"], "filters": {"ended": ["killed"]}},

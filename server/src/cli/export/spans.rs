@@ -7,15 +7,15 @@ use crate::cli::event_filters::EventFilters;
 use crate::cli::output::{Output, OutputArgs};
 use crate::cli::{DEFAULT_WAIT, store_in_use};
 use crate::config::Shared;
-use crate::query::{SpanStack, folded, span_stacks, speedscope};
-use crate::store::reads::{First, Search};
+use crate::query::{ChosenSpans, SpanBounds, folded, speedscope};
 
 use super::MOST_SPANS;
 
 /// Spans with what ran inside them, weighted by own time, for flame graphs
 ///
 /// Takes the latest spans that match, with all spans of their traces that ran inside. A span's own time is its duration without that
-/// of the spans inside it. Without a filter by name, each outermost span of a trace is a tree of its own.
+/// of the spans inside it. Without a filter by name or by `root`, each outermost span of a trace is a tree of its own.
+/// Has the 2,000 heaviest paths of names.
 #[derive(Args, Debug)]
 pub(super) struct SpansArgs {
     /// The output format
@@ -43,36 +43,27 @@ enum SpansFormat {
 
 pub(super) async fn run(shared: &Shared, args: &SpansArgs) -> anyhow::Result<()> {
     let now = shared.now();
-    let project = args.events.project();
-    let mut ask = args.events.ask(now)?;
-    let names_spans =
-        |(name, _): &(String, String)| matches!(name.as_str(), "name" | "contains.name");
-    if !ask.filters.iter().any(names_spans) {
-        ask.filters.push(("root".to_owned(), "true".to_owned()));
-    }
-    let reading = ask.single(project, "spans", now)?;
+    let ask = args.events.ask(now)?;
     let output = Output::open(&args.output)?;
     let store = store_in_use(shared, DEFAULT_WAIT).await?;
-    let search = Search {
-        at_least_us: 0,
-        first: First::Latest,
-        after: None,
-        limit: args.limit,
+    let bounds = SpanBounds {
+        chosen: args.limit,
+        read: MOST_SPANS,
     };
-    let (chosen, _) = store.spans(&reading, search).await?;
-    if chosen.is_empty() {
+    let found = ChosenSpans::read(&store, args.events.project(), ask, now, bounds).await?;
+    if found.chosen.is_empty() {
         bail!("no spans match: check --from, --to, --project and --filter");
     }
-    let (spans, _) = store.spans_around(project, &chosen, MOST_SPANS + 1).await?;
-    if spans.len() as u64 > MOST_SPANS {
-        bail!("the traces of these spans have more than {MOST_SPANS} spans: set a smaller --limit");
+    if found.left_out > 0 {
+        let out = found.left_out;
+        tracing::warn!(
+            "the traces of these spans have more than {MOST_SPANS} spans; leaving out {out} of them: set a smaller --limit"
+        );
     }
-    let stacks = span_stacks(&chosen, &spans);
+    let stacks = found.stacks();
     let text = match args.format {
-        SpansFormat::Folded => folded(stacks.iter().map(SpanStack::in_micros)),
-        SpansFormat::Speedscope => {
-            speedscope("spans", stacks.iter().map(SpanStack::in_millis)).to_string()
-        }
+        SpansFormat::Folded => folded(stacks.in_micros()),
+        SpansFormat::Speedscope => speedscope("spans", stacks.in_millis()).to_string(),
     };
     output.whole(text.as_bytes())
 }

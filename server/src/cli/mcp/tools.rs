@@ -20,6 +20,7 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("query", "query/{signal}"),
     ("series", "query/{signal}/series"),
     ("distribution", "query/{signal}/distribution"),
+    ("attributes", "query/{signal}/attributes"),
     ("jank_stacks", "janks/stacks"),
     ("jank_events", "janks/events"),
     ("jank_group", "janks/groups/{group}"),

@@ -160,7 +160,7 @@ pub(super) async fn find(paths: &[PathBuf]) -> anyhow::Result<LocalFiles> {
                 Likely::Compressed(form) => found.useless.push(Useless {
                     path: path.to_owned(),
                     reason: Unusable::Compressed(form).to_string(),
-                    is_fault: false,
+                    is_fault: true,
                 }),
                 Likely::Other => {}
             }
@@ -180,7 +180,7 @@ async fn look(
         .metadata()
         .with_context(|| format!("cannot read {}", path.display()))?;
     let (reason, is_unreadable) = if metadata.len() == 0 {
-        ("the file is empty".to_owned(), false)
+        ("the file is empty".to_owned(), true)
     } else {
         match parser.inspect(path).await {
             Ok(builds) => {
@@ -241,8 +241,13 @@ fn likely(path: &Path) -> anyhow::Result<Likely> {
     let mut start = Vec::new();
     let file = match File::open(path) {
         Ok(file) => file,
-        // Build folders may contain files of other users.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(Likely::Other),
+        // Build folders may contain files of other users. The parser says why it cannot read a symbol file.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Ok(match has_name_of_symbols(path) {
+                true => Likely::Symbols,
+                false => Likely::Other,
+            });
+        }
         Err(error) => {
             return Err(error).with_context(|| format!("cannot read {}", path.display()));
         }
@@ -250,24 +255,26 @@ fn likely(path: &Path) -> anyhow::Result<Likely> {
     file.take(64)
         .read_to_end(&mut start)
         .with_context(|| format!("cannot read {}", path.display()))?;
-    if begins_as_symbols(&start) {
+    if begins_as_symbols(&start) || (start.is_empty() && has_name_of_symbols(path)) {
         return Ok(Likely::Symbols);
     }
     let form = compressed_with(&start).filter(|_| is_compressed_symbol_file(path));
     Ok(form.map_or(Likely::Other, Likely::Compressed))
 }
 
+/// Whether the name is that of a symbol file.
+fn has_name_of_symbols(path: &Path) -> bool {
+    const ENDS: [&str; 8] = ["dSYM", "dbg", "debug", "map", "pdb", "so", "sym", "wasm"];
+    let end = path.extension().and_then(|end| end.to_str());
+    end.is_some_and(|end| ENDS.contains(&end)) || path.ends_with("mapping.txt")
+}
+
 /// Whether the name without its end, such as `.xz`, is that of a symbol file, and the folder does not have that file.
 fn is_compressed_symbol_file(path: &Path) -> bool {
     /// The plugin of Gradle for Android packs symbol files of native code into an archive of this name.
     const ARCHIVE: &str = "native-debug-symbols";
-    const ENDS: [&str; 8] = ["dSYM", "dbg", "debug", "map", "pdb", "so", "sym", "wasm"];
     let unpacked = path.with_extension("");
-    let end = unpacked.extension().and_then(|end| end.to_str());
-    let name = unpacked.file_name().and_then(|name| name.to_str());
-    let is_known =
-        end.is_some_and(|end| ENDS.contains(&end)) || matches!(name, Some("mapping.txt" | ARCHIVE));
-    is_known && !unpacked.exists()
+    (has_name_of_symbols(&unpacked) || unpacked.ends_with(ARCHIVE)) && !unpacked.exists()
 }
 
 #[cfg(test)]
@@ -288,6 +295,11 @@ mod tests {
             ("app.js.gz", gzip, "other"),
             ("shop.zip", zip, "other"),
             ("libcut.so.xz", &b"text"[..], "other"),
+            ("libcart.so.bz2", &b"BZh91AY"[..], "bzip2"),
+            ("libcart.sym.7z", &b"7z\xbc\xaf\x27\x1c\0\x04"[..], "7z"),
+            ("libempty.so", &b""[..], "symbols"),
+            ("liblinked.so", &b"INPUT(libshop.so.1)"[..], "other"),
+            ("empty.txt", &b""[..], "other"),
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, content).unwrap();

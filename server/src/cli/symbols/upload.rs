@@ -46,7 +46,7 @@ const LONGEST_POLL: Duration = Duration::from_secs(2);
 #[command(after_long_help = "\
 Exit codes:
   0  the server has all symbol files
-  1  a file was refused or is damaged, a named file is of no use, or there was nothing to upload
+  1  a file was refused, or is damaged, empty or compressed; a named file is of no use; or there was nothing to upload
   2  invalid arguments, or no answer from the server
 
 Examples:

@@ -9,9 +9,9 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use unjank_foundation::shares::{Memory, Share};
 
-use super::grpc_message::{PREFIX, only_message};
 use super::problem::Problem;
 use crate::intake::Encoding;
+use crate::otlp::{PREFIX, only_message};
 
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
@@ -46,13 +46,13 @@ pub(crate) async fn receive(
     }
     if content == Content::Grpc {
         let bytes = read(headers, body, limit + PREFIX, patience, memory).await?;
-        let (message, is_compressed) = only_message(bytes)?;
+        let (message, is_compressed) = only_message(&bytes)?;
         let encoding = match headers.get(GRPC_ENCODING) {
             _ if !is_compressed => Encoding::Identity,
             None => return Err(Problem::content_encoding()),
             named => encoding(named)?,
         };
-        return Ok((message, encoding));
+        return Ok((bytes.slice_ref(message), encoding));
     }
     let encoding = encoding(headers.get(CONTENT_ENCODING))?;
     let bytes = read(headers, body, limit, patience, memory).await?;
@@ -101,6 +101,7 @@ fn encoding(name: Option<&HeaderValue>) -> Result<Encoding, Problem> {
         b"" | b"identity" => Ok(Encoding::Identity),
         b"gzip" | b"x-gzip" => Ok(Encoding::Gzip),
         b"zstd" => Ok(Encoding::Zstd),
+        b"deflate" | b"zlib" => Ok(Encoding::Deflate),
         _ => Err(Problem::content_encoding()),
     }
 }

@@ -206,9 +206,9 @@ impl Problem {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "content_encoding",
-            "send the body as identity, gzip or zstd",
+            "send the body as identity, gzip, zstd or deflate",
         )
-        .with(ACCEPT_ENCODING, "gzip, zstd")
+        .with(ACCEPT_ENCODING, "gzip, zstd, deflate")
     }
 
     pub(super) fn unfit_json(error: &serde_json::Error) -> Self {

@@ -9,7 +9,8 @@ use base64::prelude::BASE64_STANDARD_NO_PAD;
 use http_body_util::{BodyExt, Full};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use crate::http::api::grpc_message::PREFIX;
+use crate::http::api::body::media_type;
+use crate::otlp::PREFIX;
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
@@ -18,6 +19,12 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const STATUS_DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 /// Bytes that a message of a status may not have. Those above ASCII are encoded anyway.
 const NOT_IN_MESSAGES: &AsciiSet = &CONTROLS.add(b'%');
+
+/// Whether the client of a request reads `grpc-status`. For all others, the status 200 of every answer of gRPC is success.
+pub(super) fn speaks_grpc(headers: &HeaderMap) -> bool {
+    let media_type = media_type(headers).to_ascii_lowercase();
+    media_type.starts_with("application/grpc")
+}
 
 /// A successful answer.
 pub(super) fn answer(message: &[u8]) -> Response {
@@ -52,7 +59,7 @@ fn with_headers(body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, GRPC);
-    let accepted = HeaderValue::from_static("identity, gzip, zstd");
+    let accepted = HeaderValue::from_static("identity, gzip, zstd, deflate");
     headers.insert(ACCEPT_ENCODING, accepted);
     response
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, post};
 use unjank_protocol::Receipt;
 
 use super::device::Device;
+use super::grpc_answers::speaks_grpc;
 use super::ingest::{Sent, take_counted};
 use super::otlp_answers;
 use crate::app::App;
@@ -36,6 +37,9 @@ pub(crate) fn export(kind: Kind, transport: Transport) -> MethodRouter<Arc<App>>
                              body: Body| {
         let (form, content) = match written(&headers, transport) {
             Ok(written) => written,
+            Err(problem) if transport == Transport::Grpc && !speaks_grpc(&headers) => {
+                return problem.into_response();
+            }
             Err(problem) => return answer(transport, Form::Json, kind, Err(problem)),
         };
         let sent = Sent {

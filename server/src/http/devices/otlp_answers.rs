@@ -13,6 +13,8 @@ use super::grpc_answers;
 use crate::http::api::problem::{Detail, Problem};
 use crate::otlp::{Form, Kind};
 
+/// What to do about a request that is too large. Collectors drop it, and many are larger by default.
+const SMALLER: &str = "; in a collector, set `send_batch_size: 1000` and `send_batch_max_size: 1000` of its batch processor";
 /// Exporters drop a request that they may not repeat soon.
 const LONGEST_WAIT_S: u64 = 5;
 pub(super) const CONFIG_ETAG: HeaderName = HeaderName::from_static("x-unjank-config-etag");
@@ -163,7 +165,10 @@ impl Refusal {
             _ => 3,
         };
         let detail = response.extensions_mut().remove();
-        let Detail(message) = detail.unwrap_or_else(|| Detail(String::new()));
+        let Detail(mut message) = detail.unwrap_or_else(|| Detail(String::new()));
+        if status == StatusCode::PAYLOAD_TOO_LARGE {
+            message.push_str(SMALLER);
+        }
         let mut headers = std::mem::take(response.headers_mut());
         headers.remove(CONTENT_TYPE);
         headers.remove(CONTENT_LENGTH);

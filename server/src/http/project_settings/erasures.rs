@@ -99,6 +99,11 @@ pub(super) async fn erase_data(
     let Query(subject) = query.map_err(|error| Problem::bad_query(error.body_text()))?;
     let (kind, subject) = match (subject.install_id, subject.user_id) {
         (Some(install), None) => (ErasureKind::Install, canonical_id(&install)),
+        (None, Some(user)) if user.contains('\0') => {
+            return Err(invalid(
+                "`user_id` has a NUL, which no stored text has: write U+FFFD (%EF%BF%BD) in its place",
+            ));
+        }
         (None, Some(user)) => (ErasureKind::User, user),
         _ => {
             return Err(invalid("name either an `install_id` or a `user_id`"));

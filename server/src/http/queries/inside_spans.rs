@@ -9,14 +9,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::query::{QueryParameters, QueryString, complete};
-use super::traces::found;
 use crate::app::App;
 use crate::http::api::openapi::{Refused, RunsQuery};
 use crate::http::api::problem::Problem;
 use crate::http::api::roles::{Member, Viewer};
 use crate::http::api::turns::turn;
-use crate::query::{Looked, NamedQuery, inside};
-use crate::store::reads::{First, Search, StoredSpan};
+use crate::query::{ChosenSpans, Looked, NamedQuery, SpanBounds, inside};
+use crate::store::reads::StoredSpan;
 
 /// Maximum number of spans with one name to examine.
 const LOOKED_INTO: u64 = 1_000;
@@ -27,7 +26,7 @@ const MOST_INSIDE: u64 = 100_000;
 #[derive(Serialize, ToSchema)]
 #[schema(as = InsideSpans)]
 pub(super) struct InsideBody {
-    /// The number of spans that were examined: the latest ones, at most 1,000.
+    /// The number of spans that were examined: the latest ones, at most 1,000. Fewer, if their traces have more than 100,000 spans.
     spans: u64,
     /// The number of these spans with recorded calls inside.
     traced: u64,
@@ -100,18 +99,10 @@ async fn looked_into(
     name: &str,
     ask: NamedQuery,
 ) -> Result<Looked, Problem> {
-    let search = Search {
-        at_least_us: ask.at_least_us.unwrap_or_default(),
-        first: First::Latest,
-        after: None,
-        limit: ask.limit.unwrap_or(LOOKED_INTO).min(LOOKED_INTO),
-    };
-    let roots = found(app, member, ask, search).await?;
-    let (mut spans, _) = app
-        .clickhouse
-        .spans_around(&member.project, &roots, MOST_INSIDE)
-        .await?;
-    let roots: HashSet<_> = roots
+    let found = chosen(app, member, ask).await?;
+    let mut spans = found.spans;
+    let roots: HashSet<_> = found
+        .chosen
         .iter()
         .map(|root| (root.trace_id, root.span_id))
         .collect();
@@ -122,4 +113,18 @@ async fn looked_into(
     // Skip other spans with the name in the same traces, which the filters exclude: they have another version, page or time.
     spans.retain(|span| span.name != name || is_root(span));
     Ok(Looked { name, spans })
+}
+
+/// Returns the latest spans that match the filters, at most 1,000 with at most 100,000 spans in their traces. The caller must have a turn.
+pub(super) async fn chosen(
+    app: &App,
+    member: &Member,
+    ask: NamedQuery,
+) -> Result<ChosenSpans, Problem> {
+    let bounds = SpanBounds {
+        chosen: ask.limit.unwrap_or(LOOKED_INTO).min(LOOKED_INTO),
+        read: MOST_INSIDE,
+    };
+    let now = app.clock.now();
+    Ok(ChosenSpans::read(&app.clickhouse, &member.project, ask, now, bounds).await?)
 }

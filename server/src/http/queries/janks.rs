@@ -53,10 +53,10 @@ pub(crate) struct Stacks {
 #[schema(as = FlameGraph)]
 pub(super) struct Flame {
     /// The unit of the weights.
-    unit: &'static str,
+    pub(super) unit: &'static str,
     /// The number of distinct stacks in the tree.
-    stacks: u64,
-    root: FlameNode,
+    pub(super) stacks: u64,
+    pub(super) root: FlameNode,
 }
 
 /// A jank as a device reported it.

@@ -376,7 +376,7 @@ pub(super) async fn spread(
     }))
 }
 
-fn known(signal: &str) -> Result<&'static Subject, Problem> {
+pub(super) fn known(signal: &str) -> Result<&'static Subject, Problem> {
     subject(signal).ok_or_else(Problem::not_found)
 }
 

@@ -19,7 +19,7 @@ use crate::http::api::openapi::{Refused, RunsQuery};
 use crate::http::api::problem::Problem;
 use crate::http::api::roles::{Member, Viewer};
 use crate::http::api::turns::turn;
-use crate::query::{NamedQuery, chrome_trace};
+use crate::query::{NamedQuery, TraceJanks, chrome_trace};
 use crate::store::reads::{First, Search, SpanPlace, StoredSpan, TraceSize, is_request};
 
 /// Maximum number of spans on a page of a search.
@@ -321,7 +321,7 @@ const fn letter(first: First) -> char {
 }
 
 /// Returns the spans of a search. The caller must have a turn.
-pub(crate) async fn found(
+async fn found(
     app: &App,
     member: &Member,
     mut ask: NamedQuery,
@@ -393,7 +393,7 @@ fn elsewhere(links: &TraceLinks, root: &StoredSpan) -> Option<Elsewhere> {
     })
 }
 
-/// Returns a trace as Chrome trace events, which Perfetto and `chrome://tracing` open.
+/// Returns a trace as Chrome trace events, which Perfetto and `chrome://tracing` open, with the janks of its sessions during the trace.
 #[utoipa::path(
     get, path = "/api/v1/projects/{project}/traces/{trace}/chrome", tag = "traces",
     responses((status = 200, body = Object), Refused<(Viewer, RunsQuery)>),
@@ -404,10 +404,13 @@ pub(super) async fn chrome(
     Path((_, trace)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let spans = of_trace(&app, &member, &trace).await?;
+    let _turn = turn(&app, &member.actor).await?;
+    let now = app.clock.now();
+    let janks = TraceJanks::read(&app.clickhouse, &member.project, &spans, now).await?;
     let name = format!("{}.trace.json", spans[0].trace_id.simple());
     Ok(file(
         "application/json",
         &name,
-        chrome_trace(&spans).to_string(),
+        chrome_trace(&spans, &janks).to_string(),
     ))
 }

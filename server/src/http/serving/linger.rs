@@ -24,7 +24,7 @@ const MOST_BYTES: usize = 64 << 20;
 static PLACES: Semaphore = Semaphore::const_new(256);
 
 /// Wraps the body of a request. If the handler does not read all of it, the server reads the rest afterwards.
-pub(super) async fn drain_unread_body(request: Request) -> Request {
+pub(super) fn drain_unread_body(request: Request) -> Request {
     request.map(|body| {
         if body.is_end_stream() {
             body

@@ -3,8 +3,10 @@
 //!
 //! A text without any sign of them is only scanned once, byte by byte. Each match is replaced by its kind, such as `[email]`.
 
+mod domains;
 mod names;
 mod patterns;
+mod signs;
 mod types;
 
 use std::borrow::Cow;
@@ -12,6 +14,7 @@ use std::borrow::Cow;
 use regex::{Captures, Regex};
 
 use self::patterns::{CARD, EMAIL, PHONE, QUERY, SECRET, SECRET_NAME, SECRET_PARTS, URL_USER};
+use self::signs::Signs;
 
 /// Names that follow one another without a secret, each in the value of the one before. Further ones are replaced as a secret: the value of
 /// each is searched to its end, so a long chain of names would take a time that grows with its square.
@@ -150,8 +153,9 @@ pub(crate) fn scrubbed(text: &str) -> Option<(String, Found)> {
         replace(&PHONE, Kind::Phone, |hit| {
             let all = hit.part(0);
             let digits = all.bytes().filter(u8::is_ascii_digit).count();
-            let is_name =
-                names::is_coordinate(all, hit.after()) || names::is_size(all, hit.after());
+            let is_name = names::is_coordinate(all, hit.after())
+                || names::is_size(all, hit.after())
+                || names::is_numbers(hit.before(), all, hit.after());
             ((10..=15).contains(&digits) && !is_name).then(|| format!("{}[phone]", hit.part(1)))
         });
     }
@@ -186,6 +190,7 @@ fn is_only_name(hit: &Hit<'_>, group: &str, kept: &str, secret: &str) -> bool {
         "value" if kept == "token: " && hit.before().ends_with("nexpected ") => {
             types::is_kind(secret)
         }
+        "value" if types::is_state(kept, secret) || types::is_measure(secret, hit.after()) => true,
         "bare" | "value" => {
             let separator = kept.trim_end().chars().next_back().unwrap_or_default();
             types::is_type(hit.before(), separator, secret)
@@ -235,12 +240,15 @@ fn replaced(regex: &Regex, text: &str, with: fn(&Hit<'_>) -> Option<String>) -> 
     (end > 0).then(|| out + text.get(end..).unwrap_or_default())
 }
 
-/// The Luhn check: from the right, every second digit counts twice.
+/// The Luhn check: from the right, every second digit counts twice. Numbers that begin with 2 have 16 digits.
 fn is_card(number: &str) -> bool {
     let digits: Vec<u32> = number
         .chars()
         .filter_map(|char| char.to_digit(10))
         .collect();
+    if digits.first() == Some(&2) && digits.len() != 16 {
+        return false;
+    }
     let sum: u32 = digits
         .iter()
         .rev()
@@ -254,48 +262,6 @@ fn is_card(number: &str) -> bool {
         .iter()
         .any(|digit| *digit != digits.first().copied().unwrap_or(0))
         && sum.is_multiple_of(10)
-}
-
-/// Signs of private data, found in one scan of a text.
-struct Signs {
-    at: bool,
-    query: bool,
-    digits: bool,
-    secret: bool,
-}
-
-impl Signs {
-    fn new(text: &str) -> Self {
-        let (mut at, mut query, mut assigns, mut digits) = (false, false, false, 0_u32);
-        // The lengths of the current and the longest run of letters, digits, `-` and `_`.
-        let (mut run, mut longest) = (0_u32, 0_u32);
-        for byte in text.bytes() {
-            if byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-' {
-                run += 1;
-                digits += u32::from(byte.is_ascii_digit());
-                continue;
-            }
-            longest = longest.max(run);
-            run = 0;
-            match byte {
-                b'@' | b'%' => at = true,
-                b'?' => query = true,
-                b'=' | b':' | b' ' => assigns = true,
-                _ => {}
-            }
-        }
-        longest = longest.max(run);
-        Self {
-            at,
-            query,
-            digits: digits >= 10,
-            secret: longest >= 20 || (assigns && text.len() >= 8),
-        }
-    }
-
-    fn any(&self) -> bool {
-        self.at || self.query || self.digits || self.secret
-    }
 }
 
 #[cfg(test)]
@@ -382,6 +348,33 @@ mod tests {
         for (text, stored) in corpus.scrubbed {
             let scrubbed = scrubbed(&text).map(|(text, _)| text);
             assert_eq!(scrubbed, Some(stored), "{text}");
+        }
+    }
+
+    #[test]
+    fn tokens_in_known_formats_are_secrets() {
+        // In parts, so that no scanner of sources takes them for secrets.
+        for (prefix, rest) in [
+            ("AKIA", "IOSFODNN7EXAMPLE"),
+            ("ASIA", "IOSFODNN7EXAMPLE"),
+            ("sk-proj-", "abcdefghijklmnop1234"),
+            ("sk-ant-", "api03-abcdefghijklmnop"),
+            ("sk-", "a1b2c3d4a1b2c3d4a1b2c3d4a1b2c3d4"),
+            (
+                "SG.",
+                "abcdefghijklmnopqrstuv.abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG",
+            ),
+            ("whsec_", "abcdefghijklmnopqrstuvwx"),
+            ("rk_test_", "abcdefghijklmnop1234"),
+            ("rk_live_", "abcdefghijklmnop1234"),
+            ("sk_test_", "abcdefghijklmnop1234"),
+            ("shpat_", "abcdefghijklmnop1234"),
+            ("hf_", "abcdefghabcdefghabcdefghabcdefgh"),
+            ("hvs.", "abcdefghijklmnop1234"),
+        ] {
+            let stored = scrubbed(&format!("key {prefix}{rest} end"));
+            let stored = stored.map(|(text, _)| text);
+            assert_eq!(stored.as_deref(), Some("key [secret] end"), "{prefix}");
         }
     }
 

@@ -22,6 +22,16 @@ pub enum Aggregation {
     Distinct,
 }
 
+/// Events of another signal that an aggregate of a subject counts.
+#[derive(Debug)]
+pub(super) struct OtherSignal {
+    pub(super) signal: &'static str,
+    /// The aggregate of the other signal.
+    pub(super) aggregate: &'static str,
+    /// Counts only events with these values of their dimensions.
+    pub(super) filters: &'static [(&'static str, &'static str)],
+}
+
 /// A value that can be aggregated, from raw rows or from rows of a roll-up.
 #[derive(Clone, Copy, Debug)]
 pub struct Aggregate {
@@ -32,6 +42,7 @@ pub struct Aggregate {
     pub raw: &'static str,
     /// The same as an expression over a row of a roll-up that has no column for it.
     kept: Option<&'static str>,
+    pub(super) other: Option<&'static OtherSignal>,
 }
 
 impl Aggregate {
@@ -41,6 +52,15 @@ impl Aggregate {
             fold,
             raw,
             kept: None,
+            other: None,
+        }
+    }
+
+    /// A number of distinct values that another signal counts. The subject's own rows do not have it.
+    pub(super) const fn of_other(name: &'static str, other: &'static OtherSignal) -> Self {
+        Self {
+            other: Some(other),
+            ..Self::distinct(name, "")
         }
     }
 

@@ -5,7 +5,7 @@ const PREFIX: &str = "attribute.";
 /// The subjects whose raw rows have the column `attributes`.
 const SUBJECTS: [&str; 2] = ["metrics", "spans"];
 /// Maximum length of the name of an attribute, in bytes.
-const LONGEST: usize = 64;
+pub(super) const LONGEST: usize = 64;
 
 /// The name of an attribute that can be queried: letters, digits, `_`, `-` and `.`, at most 64 bytes. Stored inline, because queries copy
 /// their dimensions.
@@ -19,8 +19,12 @@ pub(super) struct AttributeName {
 /// Returns the attribute that a dimension of a subject names, if the subject has attributes and the name of the attribute can be queried. An
 /// event without the attribute has the empty text.
 pub(super) fn attribute(subject: &str, dimension: &str) -> Option<AttributeName> {
-    let has_attributes = SUBJECTS.contains(&subject);
-    AttributeName::parse(dimension).filter(|_| has_attributes)
+    AttributeName::parse(dimension).filter(|_| has_attributes(subject))
+}
+
+/// Returns whether the raw rows of a subject have attributes.
+pub(super) fn has_attributes(subject: &str) -> bool {
+    SUBJECTS.contains(&subject)
 }
 
 impl AttributeName {

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::aggregate::{Aggregate, Measure};
-use super::attributes::{AttributeName, attribute};
+use super::aggregate::{Aggregate, Measure, OtherSignal};
+use super::attributes::{self, AttributeName, attribute};
 use super::functions::OfFunction;
 use super::janks_during_spans::During;
 
@@ -89,6 +89,12 @@ impl Subject {
             .or_else(|| attribute(self.name, name).map(Dimension::of_attribute))
     }
 
+    /// Whether the app gives attributes to its events.
+    #[must_use]
+    pub fn has_attributes(&self) -> bool {
+        attributes::has_attributes(self.name)
+    }
+
     #[must_use]
     pub fn measure(&self, name: &str) -> Option<&'static Measure> {
         self.measures.iter().find(|one| one.name == name)
@@ -97,6 +103,17 @@ impl Subject {
     #[must_use]
     pub fn aggregate(&self, name: &str) -> Option<&'static Aggregate> {
         self.aggregates.iter().find(|one| one.name == name)
+    }
+
+    /// Returns the other signal whose events an aggregate counts.
+    pub(super) fn other_signal(&self, aggregate: &str) -> Option<&'static OtherSignal> {
+        self.aggregate(aggregate)?.other
+    }
+
+    /// Whether the events are the rows of one table.
+    #[must_use]
+    pub fn is_one_table(&self) -> bool {
+        !self.raw.contains("JOIN") && self.aggregates.iter().all(|one| one.other.is_none())
     }
 
     /// The column with the time at which a raw row arrived.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::f64::consts::SQRT_2;
+use std::ops::Range;
 
 use clickhouse::Row;
 use serde::Deserialize;
@@ -140,7 +141,13 @@ impl ClickHouse {
 impl SignificanceTest<'_> {
     fn statement(&self, database: &str) -> Option<Statement> {
         self.reading.subject.dimension("install_id")?;
-        let aggregate = self.per_install(self.reading.measures.first()?)?;
+        let measure = self.reading.measures.first()?;
+        if let Formula::Ratio(above, below, _) = measure.formula
+            && self.reading.subject.other_signal(above).is_some()
+        {
+            return self.rate(above, below, database);
+        }
+        let aggregate = self.per_install(measure)?;
         let (value, sums) = match aggregate {
             PerInstall::Value(value) => (format!("toFloat64({value}) AS x, 0. AS y"), false),
             PerInstall::Ratio(above, below) => (
@@ -155,14 +162,10 @@ impl SignificanceTest<'_> {
                 self.installs(side, &value, contestant, database, &mut statement)
             })
             .collect();
-        let list = |name: &str, length: usize| {
-            let all: Vec<_> = (0..length).map(|at| format!("{name}{at}")).collect();
-            format!("CAST([{}], 'Array(String)')", all.join(", "))
-        };
         let installs = format!(
             "SELECT {} AS keys, {} AS stratum, side, x, y FROM ({}) WHERE isFinite(x)",
-            list("k", self.reading.by.len()),
-            list("s", self.strata.len()),
+            list("k", 0..self.reading.by.len()),
+            list("s", 0..self.strata.len()),
             sides.join(" UNION ALL ")
         );
         let (from, sums) = if sums {
@@ -186,17 +189,9 @@ impl SignificanceTest<'_> {
         Some(statement)
     }
 
-    /// Selects one row per install of one side.
-    fn installs(
-        &self,
-        side: u8,
-        value: &str,
-        contestant: &Side,
-        database: &str,
-        statement: &mut Statement,
-    ) -> String {
+    /// Returns the reading of one side.
+    pub(super) fn side(&self, contestant: &Side) -> Reading {
         let mut reading = self.reading.clone();
-        (reading.grain, reading.exact) = (Grain::Raw, false);
         (reading.span, reading.base) = (contestant.span, None);
         if let (Some(version), Some(dimension)) = (
             &contestant.version,
@@ -207,6 +202,20 @@ impl SignificanceTest<'_> {
                 wanted: Wanted::OneOf(vec![version.clone()]),
             });
         }
+        reading
+    }
+
+    /// Selects one row per install of one side.
+    pub(super) fn installs(
+        &self,
+        side: u8,
+        value: &str,
+        contestant: &Side,
+        database: &str,
+        statement: &mut Statement,
+    ) -> String {
+        let mut reading = self.side(contestant);
+        (reading.grain, reading.exact) = (Grain::Raw, false);
         let mut own = Statement::default();
         let mut columns = Vec::new();
         let mut group = Vec::new();
@@ -229,9 +238,7 @@ impl SignificanceTest<'_> {
             reading.from(database),
             group.join(", ")
         );
-        statement.take(own, &format!("side{side}_"));
-        // All braces belong to parameters.
-        sql.replace('{', &format!("{{side{side}_"))
+        statement.take_sql(own, &sql, &format!("side{side}_"))
     }
 
     fn per_install(&self, measure: &Measure) -> Option<PerInstall> {
@@ -267,6 +274,12 @@ impl SignificanceTest<'_> {
             },
         }
     }
+}
+
+/// Returns columns with a letter and a number as a list of texts, in SQL.
+pub(super) fn list(letter: &str, numbers: Range<usize>) -> String {
+    let all: Vec<_> = numbers.map(|at| format!("{letter}{at}")).collect();
+    format!("CAST([{}], 'Array(String)')", all.join(", "))
 }
 
 /// How much worse the head is than expected in a stratum, and the variance of that excess. Both are weighted by the stratum.

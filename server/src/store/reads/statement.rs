@@ -41,6 +41,13 @@ impl Statement {
         self.lists.extend(lists.map(|(name, it)| (named(name), it)));
     }
 
+    /// Like [`Self::take`], and returns the SQL of the other statement with the new names.
+    pub(super) fn take_sql(&mut self, other: Self, sql: &str, prefix: &str) -> String {
+        self.take(other, prefix);
+        // All braces belong to parameters.
+        sql.replace('{', &format!("{{{prefix}"))
+    }
+
     fn list(&mut self, name: &str, values: &[String]) {
         if !self.lists.iter().any(|(known, _)| known == name) {
             self.lists.push((name.to_owned(), values.to_vec()));
@@ -129,8 +136,8 @@ impl Reading {
         statement
     }
 
-    /// Returns the aggregates by group, side and step.
-    fn groups(
+    /// Returns the aggregates of one signal by group, side and step.
+    pub(super) fn groups_of_signal(
         &self,
         database: &str,
         aggregates: &[&str],

@@ -8,6 +8,7 @@ mod metrics;
 mod page_loads;
 mod recompositions;
 pub(super) mod requests;
+mod sessions;
 mod spans;
 mod traffic;
 mod uptime;
@@ -29,6 +30,7 @@ pub static SUBJECTS: &[&Subject] = &[
     &app_starts::APP_STARTS,
     &app_starts::START_PHASES,
     &recompositions::RECOMPOSITIONS,
+    &sessions::SESSIONS,
     &arrivals::USAGE,
     &arrivals::SDK_HEALTH,
     &arrivals::SDK_DROPS,

@@ -45,12 +45,28 @@ fn is_anonymous(location: &str) -> bool {
     file_and_line(location).0 == ANONYMOUS
 }
 
+/// Whether text is a module of the runtime, or code without a file: `node:events:513`, `[eval]:1`, `VM42:7`.
+fn is_of_runtime(text: &str) -> bool {
+    let (file, _) = file_and_line(text);
+    let of_module = |letter: char| letter.is_ascii_alphanumeric() || "_-./".contains(letter);
+    let is_module = ["node:", "bun:", "deno:", "ext:", "internal:"]
+        .iter()
+        .filter_map(|scheme| file.strip_prefix(scheme))
+        .any(|module| !module.is_empty() && module.chars().all(of_module));
+    let is_numbered = ["REPL", "VM"]
+        .iter()
+        .filter_map(|name| file.strip_prefix(name))
+        .any(|number| number.parse::<u32>().is_ok());
+    let is_typed = matches!(file, "[eval]" | "[stdin]" | "[worker eval]");
+    is_module || (has_line(text) && (is_numbered || is_typed))
+}
+
 /// Whether text is a file with or without a line, rather than words or a time of day.
 fn is_file(text: &str) -> bool {
     let (file, _) = file_and_line(text);
     let is_word = file.contains(['.', '/'])
         && !file.contains(|letter: char| letter.is_whitespace() || "()".contains(letter));
-    is_word || is_whole_path(text) || is_routed(text)
+    is_word || is_whole_path(text) || is_routed(text) || is_of_runtime(text)
 }
 
 /// Whether text is a relative path, with or without a line, in folders of Next.js that group or intercept routes: `app/(shop)/page.js:42`,
@@ -336,6 +352,20 @@ mod tests {
                 9,
             ),
             (v8("Cart.pay (cart.js)"), "Cart.pay", "cart.js", 0),
+            (
+                v8("Server.emit (node:events:513)"),
+                "Server.emit",
+                "node:events",
+                513,
+            ),
+            (v8("emit (node:events:513)"), "emit", "node:events", 513),
+            (v8("emit (node:events)"), "emit", "node:events", 0),
+            (v8("query (bun:sqlite:41)"), "query", "bun:sqlite", 41),
+            (v8("pay ([eval]:3)"), "pay", "[eval]", 3),
+            (v8("pay (REPL1:2)"), "pay", "REPL1", 2),
+            (v8("async pay (VM42:7)"), "pay", "VM42", 7),
+            (bare("node:events:513"), ANONYMOUS, "node:events", 513),
+            (bare("async node:timers:12"), ANONYMOUS, "node:timers", 12),
             (bare("cart.js:42"), ANONYMOUS, "cart.js", 42),
             (
                 bare("file:///app/cart.js:42:7"),
@@ -397,7 +427,17 @@ mod tests {
         ] {
             assert_eq!(jsc(line), None, "{line}");
         }
-        assert_eq!(v8("Promise.all (index 0)"), None);
+        for line in [
+            "Promise.all (index 0)",
+            "pay (twice)",
+            "pay (node)",
+            "pay (node:)",
+            "pay (since 10:30)",
+            "pay (VM)",
+            "pay ([eval])",
+        ] {
+            assert_eq!(v8(line), None, "{line}");
+        }
         assert_eq!(v8("com.example.Cart.pay(Cart.kt:42)"), None);
         assert_eq!(v8("com.example.CartTest.pays (twice)(CartTest.kt:3)"), None);
         for line in [

@@ -1,8 +1,12 @@
 //! Java, Kotlin and Android's runtime: `com.example.Cart.pay(Cart.kt:42)`. .NET writes parameters in the brackets, and the file behind them.
 
 use unjank_protocol::Frame;
+use unjank_symbols::SOURCE_FILE_PREFIX;
 
-use super::location::file_and_line;
+use super::location::{file_and_line, has_line};
+
+/// The endings of source files that compilers for the JVM write into classes.
+const SOURCES: [&str; 6] = [".java", ".kt", ".kts", ".scala", ".groovy", ".clj"];
 
 /// Parses a frame, without its leading `at `.
 pub(super) fn frame(rest: &str) -> Option<Frame<'_>> {
@@ -41,6 +45,29 @@ pub(super) fn frame(rest: &str) -> Option<Frame<'_>> {
         native,
         ..Frame::default()
     })
+}
+
+/// Parses an element of a stack without `at `, as `StackTraceElement.toString` writes it. Calls in code and prose look alike, so the name has no
+/// blanks, and the brackets have a location that only the JVM writes.
+pub(super) fn element(line: &str) -> Option<Frame<'_>> {
+    let (name, location) = line.strip_suffix(')')?.split_once('(')?;
+    let is_element = !name.contains(char::is_whitespace) && is_location(location);
+    is_element.then(|| frame(line))?
+}
+
+/// Whether text in brackets is a source file of the JVM, with or without a line, or what the JVM writes instead. With a line, any name counts
+/// that is no label of a parameter, as in `frame(width:100)`: R8 can rename files to `PG` or leave them out.
+fn is_location(location: &str) -> bool {
+    if location.eq_ignore_ascii_case("native method") {
+        return true;
+    }
+    let (file, _) = file_and_line(location);
+    let is_generated = file.starts_with(SOURCE_FILE_PREFIX) || file.ends_with("$$SyntheticClass");
+    let is_known = matches!(file, "Unknown Source" | "SourceFile") || is_generated;
+    let is_word = !file.contains(|letter: char| letter.is_whitespace() || "()/@".contains(letter));
+    let is_renamed = || file.is_empty() || file.starts_with(char::is_uppercase);
+    let is_file = SOURCES.iter().any(|ending| file.ends_with(ending));
+    is_known || is_word && (is_file || has_line(location) && (file.contains('.') || is_renamed()))
 }
 
 /// Whether the text in brackets is the parameters of .NET, such as `Int32 amount, String name`. The last word of a file, as in `My File.kt`, has a
@@ -185,6 +212,48 @@ mod tests {
             assert_eq!(frame.module.as_str(), module);
             let classes = ["java.lang.Thread", "com.example.Cart"];
             assert!(classes.contains(&frame.class.as_str()), "{line}");
+        }
+    }
+
+    #[test]
+    fn elements_without_at_are_frames() {
+        for line in [
+            "android.os.MessageQueue.nativePollOnce(Native Method)",
+            "com.example.Cart.pay(Cart.kt:42)",
+            "com.example.Cart.<init>(Cart.java)",
+            "com.example.Cart$$Lambda/0x0000ab.run(Unknown Source)",
+            "com.example.-$$Lambda$Cart$Xy.run(Unknown Source:4)",
+            "com.example.Cart$$ExternalSyntheticLambda0.run(D8$$SyntheticClass:0)",
+            "a.b.c(r8-map-id-5a7d1b0c:12)",
+            "a.b.c(SourceFile:5)",
+            "a.b.c(PG:12)",
+            "a.b.c(:12)",
+            "app//com.example.Cart.pay(Cart.kt:42)",
+            "java.base@17.0.1/java.lang.Thread.run(Thread.java:840)",
+        ] {
+            let read = element(line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!(Some(read), frame(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn calls_and_prose_are_no_elements() {
+        for line in [
+            "Cart.pay(_:)",
+            "view.frame(width:100)",
+            "cart.add(item.price)",
+            "cart.pay()",
+            "Shop.Cart.Pay(Int32 amount)",
+            "see com.example.Cart.pay(Cart.kt:42)",
+            "com.example.Cart.pay(Cart.kt:42) failed",
+            "java.lang.IllegalStateException: com.example.Cart.pay(Cart.kt:42)",
+            "com.example.CartTest.pays (twice)(CartTest.kt:3)",
+            "pay(Cart.kt:42)",
+            "(Cart.kt:42)",
+            "https://shop.example.com/v2.app(Cart.kt:42)",
+            ")(",
+        ] {
+            assert_eq!(element(line), None, "{line}");
         }
     }
 

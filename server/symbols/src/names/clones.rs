@@ -29,12 +29,36 @@ const ALONE: [&str; 7] = [
     "retelim",
 ];
 
+/// Extensions of processors, besides those that begin with one of [`FAMILIES`].
+const EXTENSIONS: [&str; 18] = [
+    "adx",
+    "aes",
+    "clflushopt",
+    "cx16",
+    "f16c",
+    "fma",
+    "fma4",
+    "gfni",
+    "lzcnt",
+    "mmx",
+    "movbe",
+    "pclmul",
+    "popcnt",
+    "sha",
+    "tbm",
+    "vaes",
+    "xop",
+    "xsave",
+];
+const FAMILIES: [&str; 4] = ["avx", "bmi", "sse", "ssse"];
+
 /// Removes the additions from a symbol of native code.
 pub(super) fn without_clones(symbol: &str) -> &str {
     let mut rest = without_notes(symbol);
     while let Some((before, last)) = rest.rsplit_once('.') {
         // A linker that optimizes the whole program numbers functions that have one name.
-        if before.is_empty() || !(is_number(last) || is_addition(last)) {
+        let is_copy = is_number(last) || is_addition(last) || is_for_processor(last);
+        if before.is_empty() || !(is_copy || matches!(last, "ifunc" | "resolver")) {
             break;
         }
         rest = before;
@@ -49,7 +73,11 @@ pub fn without_certain_clones(function: &str) -> &str {
     let mut rest = without_notes(function);
     while let Some((before, last)) = rest.rsplit_once('.') {
         let shorter = match before.rsplit_once('.') {
-            Some((shorter, word)) if is_number(last) && is_addition(word) => shorter,
+            Some((shorter, word))
+                if is_number(last) && (is_addition(word) || is_for_processor(word)) =>
+            {
+                shorter
+            }
             _ if ALONE.contains(&last) => before,
             _ => break,
         };
@@ -83,6 +111,19 @@ fn is_addition(word: &str) -> bool {
     NUMBERED.contains(&word) || ALONE.contains(&word)
 }
 
+/// Whether a word names the processors for which a copy is: `avx2_fma`, `sse4_2`, `arch_haswell`, `_Msve2`, and `default` for the others.
+fn is_for_processor(word: &str) -> bool {
+    let is_extension = |part: &str| {
+        EXTENSIONS.contains(&part) || FAMILIES.iter().any(|family| part.starts_with(family))
+    };
+    let (first, rest) = word.split_once('_').unwrap_or((word, ""));
+    let mut rest = rest.split('_');
+    let is_known = is_extension(first)
+        && rest.all(|part| part.is_empty() || is_number(part) || is_extension(part));
+    let mut prefixes = ["arch_", "cpu_", "_M"].iter();
+    is_known || word == "default" || prefixes.any(|prefix| word.starts_with(prefix))
+}
+
 fn is_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -110,6 +151,16 @@ mod tests {
             ("pay.omp_outlined.2", "pay"),
             ("pay.memprof.1.cold", "pay"),
             ("pay.argelim.argprom", "pay"),
+            ("pay.avx2.0", "pay"),
+            ("pay.avx512f.2", "pay"),
+            ("pay.sse4_2.3", "pay"),
+            ("pay.arch_haswell.0", "pay"),
+            ("pay.default.1", "pay"),
+            ("shop::pay(int) [clone .avx2]", "shop::pay(int)"),
+            ("shop::pay(int) [clone .avx2_fma]", "shop::pay(int)"),
+            ("shop::pay(int) [clone .default.1]", "shop::pay(int)"),
+            ("shop::pay(int) [clone .resolver]", "shop::pay(int)"),
+            ("shop::pay(int) [clone ._Msve2]", "shop::pay(int)"),
             ("shop::pay(int) [clone .isra.0]", "shop::pay(int)"),
             (
                 "shop::pay(int) [clone .isra.0] [clone .cold]",
@@ -134,11 +185,25 @@ mod tests {
             ),
             ("pay.321.llvm.99", "pay"),
             ("pay.part", "pay"),
+            ("pay.avx2", "pay"),
+            ("_Z3payi.avx2_fma", "_Z3payi"),
+            ("_Z3payi.arch_x86_64_v3", "_Z3payi"),
+            ("pay.default", "pay"),
+            ("pay.resolver", "pay"),
+            ("pay.ifunc", "pay"),
+            ("pay._MsimdMrng", "pay"),
         ];
         for (symbol, expected) in cases {
             assert_eq!(without_clones(symbol), expected);
         }
-        for function in ["write_str.321", "Cart.clone", "Cart.part", "Cart.pay.3"] {
+        for function in [
+            "write_str.321",
+            "Cart.clone",
+            "Cart.part",
+            "Cart.pay.3",
+            "Cart.default",
+            "Cart.resolver",
+        ] {
             assert_eq!(without_certain_clones(function), function);
         }
     }
@@ -154,6 +219,9 @@ mod tests {
             "shop::print (...)",
             "shop::[clone]",
             "$s4Shop4CartC3payyyF",
+            "shop.archive",
+            "shop.sha_of",
+            "shop.aes_key.3x",
         ];
         for name in names {
             assert_eq!(without_clones(name), name);

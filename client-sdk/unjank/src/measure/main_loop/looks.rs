@@ -1,21 +1,27 @@
-//! Lets a flush ask each watchdog to look at its loop at once, so that stalls that are over are reported before the flush.
+//! The registry of the watchdogs. A flush asks each one to look at its loop at once, so that stalls that are over are reported before the
+//! flush. The run log asks when the message began that a loop runs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwapOption;
+use unjank_monitors::{LoggedAt, LoopClock, Uptime};
 use unjank_stack_sampler::forks;
+
+use crate::clock::{Times, wall_clock};
 
 /// A look is short. A watchdog that takes longer than this reads a large stack.
 const LONGEST: Duration = Duration::from_millis(200);
 
-/// The watchdogs that run.
-static WATCHDOGS: Mutex<Vec<Arc<Looks>>> = Mutex::new(Vec::new());
+/// The watchdogs that run. Without a lock, because a fork could leave it locked in the child.
+static WATCHDOGS: ArcSwapOption<Vec<Arc<Looks>>> = ArcSwapOption::const_empty();
 
 /// The looks of one watchdog.
 #[derive(Debug)]
 pub(super) struct Looks {
+    clock: Arc<LoopClock>,
     asked: AtomicU64,
     done: AtomicU64,
     thread: Thread,
@@ -23,20 +29,31 @@ pub(super) struct Looks {
     forks: u32,
 }
 
-fn watchdogs() -> MutexGuard<'static, Vec<Arc<Looks>>> {
-    WATCHDOGS.lock().unwrap_or_else(PoisonError::into_inner)
+/// Leaves out the watchdogs of the parent, which a child knows and does not have.
+fn of_this_process(all: Option<&Vec<Arc<Looks>>>) -> impl Iterator<Item = &Arc<Looks>> {
+    let all = all.into_iter().flatten();
+    all.filter(|looks| looks.forks == forks())
+}
+
+fn change_watchdogs(change: impl Fn(&mut Vec<Arc<Looks>>)) {
+    WATCHDOGS.rcu(|before| {
+        let mut watchdogs = before.as_deref().cloned().unwrap_or_default();
+        change(&mut watchdogs);
+        Some(Arc::new(watchdogs))
+    });
 }
 
 impl Looks {
-    /// Registers the current thread as a watchdog, until the returned value is dropped.
-    pub(super) fn begin() -> Watching {
+    /// Registers the current thread as the watchdog of the loop of this clock, until the returned value is dropped.
+    pub(super) fn begin(clock: Arc<LoopClock>) -> Watching {
         let looks = Arc::new(Self {
+            clock,
             asked: AtomicU64::new(0),
             done: AtomicU64::new(0),
             thread: thread::current(),
             forks: forks(),
         });
-        watchdogs().push(Arc::clone(&looks));
+        change_watchdogs(|watchdogs| watchdogs.push(Arc::clone(&looks)));
         Watching(looks)
     }
 }
@@ -56,14 +73,27 @@ impl Watching {
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        watchdogs().retain(|other| !Arc::ptr_eq(other, &self.0));
+        change_watchdogs(|watchdogs| watchdogs.retain(|other| !Arc::ptr_eq(other, &self.0)));
+    }
+}
+
+/// Returns the current time for a line of the run log. If several loops run a message, the earliest beginning counts.
+pub(crate) fn logged_now() -> LoggedAt {
+    let watchdogs = WATCHDOGS.load();
+    let watchdogs = of_this_process(watchdogs.as_deref());
+    let running = watchdogs.filter_map(|looks| looks.clock.running());
+    LoggedAt {
+        message_began: running.min(),
+        uptime: Uptime::now(),
+        wall: wall_clock(),
     }
 }
 
 /// Lets all watchdogs look once, and waits until they have, within limits.
 pub(crate) fn look_now() {
-    let mut watchdogs = watchdogs().clone();
-    watchdogs.retain(|looks| looks.forks == forks());
+    let watchdogs: Vec<_> = of_this_process(WATCHDOGS.load().as_deref())
+        .cloned()
+        .collect();
     let end = Instant::now() + LONGEST;
     let wanted: Vec<_> = watchdogs
         .iter()

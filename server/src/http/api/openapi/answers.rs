@@ -15,7 +15,7 @@ impl IntoParams for ContentEncoding {
         parameter(json!({
             "name": "Content-Encoding", "in": "header", "required": false,
             "description": "The compression of the body.",
-            "schema": {"type": "string", "enum": ["identity", "gzip", "zstd"]}
+            "schema": {"type": "string", "enum": ["identity", "gzip", "zstd", "deflate"]}
         }))
     }
 }

@@ -8,23 +8,23 @@ use super::Problem;
 use crate::access::{Exceeded, KeyError, OverQuota};
 use crate::ingest::Refusal;
 use crate::intake::{NotInflated, Refused};
-use crate::otlp::Unreadable;
+use crate::otlp::{NotOneMessage, Unreadable};
 use crate::store::LogError;
 
 impl Problem {
-    pub(crate) fn not_one_message() -> Self {
-        Self::new(
-            StatusCode::BAD_REQUEST,
-            "invalid_otlp",
-            "the body is not one gRPC message: its length differs from the length in its prefix",
-        )
-    }
-
     pub(crate) fn grpc_content_type() -> Self {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "content_type",
             "send `Content-Type: application/grpc` with protobuf",
+        )
+    }
+
+    pub(crate) fn not_over_http2() -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "over HTTP/2 without TLS, this server has only the routes for devices: let the proxy speak HTTP/1.1 to it for all others",
         )
     }
 
@@ -83,6 +83,19 @@ impl From<Refused> for Problem {
             Refused::Otlp(error) => error.into(),
             Refused::InFlight => Self::in_flight(),
             Refused::Log(error) => error.into(),
+        }
+    }
+}
+
+impl From<NotOneMessage> for Problem {
+    fn from(error: NotOneMessage) -> Self {
+        match error {
+            NotOneMessage::CutOff => Self::truncated(),
+            NotOneMessage::OtherLength => Self::new(
+                StatusCode::BAD_REQUEST,
+                "invalid_otlp",
+                "the body is not one gRPC message: its length differs from the length in its prefix",
+            ),
         }
     }
 }

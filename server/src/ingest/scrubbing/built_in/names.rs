@@ -4,38 +4,42 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::domains::{COUNTRIES, OPEN, PEOPLE};
 use super::patterns::regex;
 
 /// What follows `@` in file names and package names, and is no top-level domain, or one without people.
-const ENDINGS: &str = "aab aac aar aiff apk apks appex arb arsc asar asset assetbundle astc atlas avi avif bak bin blend bmp bnk bundle \
-    caf car cer cfg cjs ckpt comp conf config cpp crate crt cshtml csproj css csv cur cxx dae dart dat dds deb debug der dex diff dill dll \
-    dmg dmp dsym dylib ejs elf entitlements env eot exe exr fbx flac fnt frag framework fsb gem geom gguf gif glb glsl gltf gradle hbc hbs \
-    hdr heic heif hlsl hpp hprof htm html icns ico ini ipa iso jar java jks jpeg jpg jsbundle json jsx jxl keystore kts ktx less lock log \
-    lottie lproj lua map mat mdx metal metallib mid midi mjs mkv mlmodel mlmodelc mlpackage mobileprovision momd mpeg mpg msi nib node npy \
-    npz nupkg oat obb obj odex ogg onnx opus otf pak parquet patch path pbxproj pdb pdf pem pfx php pkg plist plt ply png podspec prefab \
-    proto psd pth pvr raw razor realm resw resx riv rpm rtf safetensors sass scala scss sdk shader skel sln snap spv sql sqlite srt stl \
-    storyboard strings stringsdict styl svelte svg svgz swf swift swiftinterface swiftmodule sym tar tbd tesc tese tflite tga tgz tiff tmp \
-    tmx toml trace tres tscn tsx ttc ttf txt uasset ubulk umap unity unitypackage usd usda usdc usdz vdex vert vtt vue wasm wat wav webm \
-    webmanifest webp wem whl wma wmv woff xaml xapk xcassets xcconfig xcdatamodeld xcframework xcodeproj xcprivacy xcscheme xcstrings \
-    xctest xcworkspace xib xlf xliff xml xsd xsl yaml yml";
+const ENDINGS: &str = "aab aac aar aep aiff apk apks apng appex arb arrow arsc asar asmdef asset assetbundle astc atlas avi avif avro avsc \
+    awb bak bicep bin blend bmp bnk bundle caf capnp car cer cfg cjs cjson ckpt comp conf config cpp crate crt cshtml csl csproj css csv \
+    cur cxx dae dart dat dds deb debug der dex diff dill dll dmg dmp doc docx dsym dylib ebuild ejs elf eml entitlements env eot eps epub \
+    exe exr fbs fbx feature flac flatc fnt frag framework fsb ftl gem geom gguf gif glb glsl gltf gql gradle graphql graphqls har hbc hbs \
+    hcl hdr heex heic heif hjson hlsl hpp hprof htm html icns ico ini ipa ipynb iso jar java jks joblib jpeg jpg jsbundle json jsonc jsonl \
+    jsx jxl kdl keystore ktm kts ktx less lock log lottie lproj lua lzma map mat mdb mdx mermaid metal metallib mid midi mjs mkv mlmodel \
+    mlmodelc mlpackage mobileconfig mobileprovision momd mpeg mpg msi mtl ndjson nib node npy npz nupkg oat obb obj odex odp ods odt ogg \
+    ogv onnx opus orc otf pak parquet patch path pbtxt pbxproj pdb pdf pem pfx php pickle pkg pkl plist plt ply png podspec pptx prefab \
+    proto psb psd pth puml purs pvr raw razor realm rego resw resx riv rlib rmd rpm rst rtf rtfd safetensors sass scala scss sdk shader \
+    skel sketch sketchplugin slim sln snap spriteatlas spv sql sqlite sqlitedb srt stl storyboard strings stringsdict styl svelte svg svgz \
+    swc swf swift swiftinterface swiftmodule sym tar tbd tesc tese tflite tfstate tfvars tga tgz thrift tif tiff tmp tmx toml toon trace \
+    tres tscn tsv tsx ttc ttf txt uasset ubulk umap unity unitypackage uproject usd usda usdc usdz uss uxml vbs vdex vert vsix vtt vtu vue \
+    wasm wat wav webm webmanifest webp wem wgsl whl wma wmv woff wsdl xaml xapk xcarchive xcassets xcconfig xcdatamodeld xcframework \
+    xcodeproj xcprivacy xcscheme xcstrings xctest xcuserstate xcworkspace xib xlf xliff xls xlsx xml xmp xps xsd xsl yaml yml zst";
 
-/// Endings of units of systemd, whose instances have numbers: `user@1000.service`.
+/// Endings of units of systemd, whose instances have numbers, or whose templates are known: `user@1000.service`, `openvpn@client.service`.
 const UNITS: &str = "automount device mount scope service slice socket swap target timer";
 
-/// Top-level domains of two letters. Others, such as in `hero@large.js` and `Cart@3f2a1b.go`, are no domains.
-const COUNTRIES: &str = "ac ad ae af ag ai al am ao ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bv bw by bz ca cc \
-    cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et eu fi fj fk fm fo fr ga gb gd ge gf gg gh gi \
-    gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb \
-    lc li lk lr ls lt lu lv ly ma mc md me mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om \
-    pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st su sv sx sy sz tc td \
-    tf tg th tj tk tl tm tn to tr tt tv tw tz ua ug uk us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw";
+/// Templates of units of systemd, besides those that begin with `systemd-`.
+const TEMPLATES: &str = "autovt borgmatic container-getty dbus dhcpcd drbd e2scrub fsck getty gunicorn hostapd ifup mariadb modprobe mysqld \
+    netctl nginx openvpn openvpn-client openvpn-server php-fpm postgresql redis redis-server restic serial-getty sshd strongswan stunnel \
+    syncthing tor user user-runtime-dir vncserver wg-quick wpa_supplicant";
 
-/// Top-level domains of more than two letters under which most people have addresses.
-const PEOPLE: &str = "com net org info biz edu gov mil name int";
+/// File endings of the web. Servers store such files compressed with Brotli, as `cart.js.br`.
+const WEB: &str = "css html js json map mjs svg ttf wasm webmanifest woff xml";
 
 /// Methods of objects that are no top-level domains, as `run` and `call` are.
 const METHODS: &str = "accept apply cancel close commit create destroy dispatch execute finish flush invoke layout notify resume start stop \
     submit update wait write";
+
+/// Classes with one word that is no name of a person.
+const CLASSES: &str = "Activity Adapter Context Dialog Fragment Handler Logger Looper Object Thread View Widget Window Worker";
 
 /// Schemes of URLs of packages, in which a version follows `@`.
 const PACKAGES: [&str; 5] = ["jsr", "npm", "turbopack", "webpack", "webpack-internal"];
@@ -48,11 +52,15 @@ const WORDS: &str = "break continue return super this";
 
 /// A version, the scale of an image, or the hash of an object.
 static VERSION: LazyLock<Regex> = LazyLock::new(|| regex(r"^v?[0-9]+\.[0-9]+(?:[.-]|$)"));
-static SCALE_OR_NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"^[0-9]+x?\."));
-static HASH: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"^(?:[0-9a-f]{1,16}\.[a-z]+|[0-9a-f]{5,16}(?:\.[a-z]+)+)$"));
-/// A qualified class, as before `@` in the text of an object.
+static SCALE_OR_NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"^[0-9]+[Xx]?\."));
+static HASH: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"^(?:[0-9a-f]{1,16}\.[a-z]+|(?:0x[0-9A-Fa-f]{6,16}|[0-9a-f]{5,16})(?:\.[a-z]+)+)$")
+});
+/// A class, as before `@` in the text of an object.
 static CLASS: LazyLock<Regex> = LazyLock::new(|| regex(r"(?:^|[.$])_*[A-Z][A-Za-z0-9_]*$"));
+/// A class in a package. `j.Smith` may be a person.
+static QUALIFIED: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"^(?:[a-z][a-z0-9_]*\.){2,}[A-Z][A-Za-z0-9_]*$"));
 
 fn has(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|one| one == word)
@@ -65,18 +73,35 @@ pub(super) fn is_address(before: &str, local: &str, domain: &str, after: &str) -
     let ending = ending.as_str();
     let is_country = ending.len() == 2 && has(COUNTRIES, ending);
     let has_people = is_country || has(PEOPLE, ending);
+    let may_have_people = has_people || has(OPEN, ending);
     let is_name = (ending.len() == 2 && !is_country)
         || has(ENDINGS, ending)
-        || (has(UNITS, ending) && domain.bytes().any(|byte| byte.is_ascii_digit()))
+        || is_unit(local, domain, ending)
         || (has(WORDS, local) && !has(PEOPLE, ending))
         || (local == "git" && is_path(after))
         || is_compiled_code(before, local, ending, after)
         || matches!(domain, "plt.got" | "plt.sec")
         || (ending == "so" && is_library(domain, after))
         || VERSION.is_match(domain)
-        || (!has_people && SCALE_OR_NUMBER.is_match(domain))
-        || is_object(before, local, domain, has_people);
+        || (!may_have_people && SCALE_OR_NUMBER.is_match(domain))
+        || is_file(domain)
+        || is_object(before, local, domain, (has_people, may_have_people));
     !is_name
+}
+
+/// Whether this is a unit of systemd.
+fn is_unit(local: &str, domain: &str, ending: &str) -> bool {
+    let is_template = || has(TEMPLATES, local) || local.starts_with("systemd-");
+    has(UNITS, ending) && (domain.bytes().any(|byte| byte.is_ascii_digit()) || is_template())
+}
+
+/// Whether this is a file whose ending is the top-level domain of a country: `logo@2x.ai`, `logo@2x.svg.br`.
+fn is_file(domain: &str) -> bool {
+    static IMAGE: LazyLock<Regex> = LazyLock::new(|| regex(r"^[1-4](?:\.[0-9])?[Xx]\.(?i:ai|ps)$"));
+    let packed = domain
+        .strip_suffix(".br")
+        .and_then(|file| file.rsplit_once('.'));
+    packed.is_some_and(|(_, ending)| has(WEB, ending)) || IMAGE.is_match(domain)
 }
 
 /// Whether the path of a repository follows: `git@github.com:acme/shop`.
@@ -112,10 +137,13 @@ fn is_library(domain: &str, after: &str) -> bool {
     is_version || domain.starts_with("lib")
 }
 
-/// Whether this is a method of an object of Java, Kotlin or Dart: `Cart@3f2a1b.pay`, `Cart$1@5f2e1a.run`, `_Cart@26150128.pay`. A compiler may
-/// have named the class: `-$$Lambda$Cart$x-9@5f2e1a.run`, `a.b@5f2e1a3b.run`. A hash without digits may be a word, such as in
-/// `Bob@facade.app`.
-fn is_object(before: &str, local: &str, domain: &str, has_people: bool) -> bool {
+/// Whether this is a method of an object of Java, Kotlin, Dart or Swift: `Cart@3f2a1b.pay`, `Cart$1@5f2e1a.run`, `_Cart@26150128.pay`,
+/// `Cart@0x7fa8b1c2d3.pay`. A compiler may have named the class: `-$$Lambda$Cart$x-9@5f2e1a.run`, `a.b@5f2e1a3b.run`. A hash without digits
+/// may be a word, such as in `Bob@facade.app`.
+///
+/// `people` is whether most people have addresses under the top-level domain, and whether any person may have one.
+fn is_object(before: &str, local: &str, domain: &str, people: (bool, bool)) -> bool {
+    let (has_people, may_have_people) = people;
     if !HASH.is_match(domain) {
         return false;
     }
@@ -128,23 +156,24 @@ fn is_object(before: &str, local: &str, domain: &str, has_people: bool) -> bool 
     // An inner class, or the address of a lambda.
     let is_inner = (before.ends_with('$') && (is_class || is_number(local)))
         || (before.ends_with('/') && local.starts_with("0x"));
+    let is_trade = matches!(ending, "com" | "net" | "org");
+    if hash.starts_with("0x") {
+        return !is_trade && (is_class || is_inner || !may_have_people);
+    }
+    let is_private = local.starts_with('_') && is_number(hash) && hash.len() >= 8;
     if has_people {
-        let is_private = local.starts_with('_') && is_number(hash) && hash.len() >= 8;
-        return !matches!(ending, "com" | "net" | "org")
-            && hash.len() >= 5
-            && (is_private || (is_mixed && (is_inner || is_camel(local))));
+        let is_named = has(CLASSES, local) || is_camel(local) || QUALIFIED.is_match(local);
+        let is_code = is_inner || is_named;
+        return !is_trade && hash.len() >= 5 && (is_private || (is_mixed && is_code));
+    }
+    // `run` is a method more often than a domain.
+    if may_have_people && ending != "run" {
+        return is_inner || is_private || (is_mixed && is_class && hash.len() >= 5);
     }
     is_inner
+        || (is_mixed && hash.len() >= 6)
         || (is_mixed && hash.len() >= 5 && before.ends_with('$'))
-        || (is_mixed && hash.len() >= 7 && is_obfuscated(local))
         || (is_class && (has_digit || hash.len() >= 8 || has(METHODS, ending)))
-}
-
-/// Whether a qualified class has the short names that an obfuscator gives: `a.bC.d`.
-fn is_obfuscated(local: &str) -> bool {
-    let is_short =
-        |part: &str| part.len() <= 2 && part.starts_with(|char: char| char.is_ascii_alphabetic());
-    local.contains('.') && local.split('.').all(is_short)
 }
 
 fn is_camel(local: &str) -> bool {
@@ -179,6 +208,65 @@ pub(super) fn is_coordinate(text: &str, after: &str) -> bool {
 pub(super) fn is_size(text: &str, after: &str) -> bool {
     static SCALE: LazyLock<Regex> = LazyLock::new(|| regex(r"^@[0-9]+x"));
     !text.contains('+') && SCALE.is_match(after)
+}
+
+/// Quantities that numbers follow.
+const QUANTITIES: &str = "alloc allocated allocations allocs bytes count delta frame frames heap height http mem memory offset offsets pss \
+    range res resolution row rows rss screen size sizes status total usage viewport width";
+
+/// Whether what looks like a phone number is several numbers: `+52.5200 13.4050`, `+1 073 741 824`, `HTTP 200 304-1024`.
+pub(super) fn is_numbers(before: &str, text: &str, after: &str) -> bool {
+    /// Numbers of which the first has a sign and a fraction.
+    static DECIMALS: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"^\D{0,2}\+[0-9]+\.[0-9]+(?:[ -][0-9]+(?:\.[0-9]+)?)+$"));
+    static NORTH_AMERICAN: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"\+1(?:[ .-][2-9][0-9]{2}){2}[ .-][0-9]{4}$"));
+    /// One number, in groups of thousands.
+    static THOUSANDS: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"^\D{0,2}\+(?P<first>[1-9][0-9]{0,2})(?:[ .][0-9]{3}){2,4}$"));
+    static PLAIN: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"^\D?(?P<area>[2-9][0-9]{2})[ -][2-9][0-9]{2}-[0-9]{4}$"));
+    static UNIT: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"^ ?(?:B|[Bb]ytes|[kKMG]i?B|ns|us|µs|ms|rows|objects|allocs)\b"));
+    static GOES_ON: LazyLock<Regex> = LazyLock::new(|| regex(r"^[ .-]?[0-9(]"));
+    // A fraction of one digit, or of five and more, is not in the match.
+    let fraction = |char: char| char != '.' && !char.is_ascii_digit();
+    let (fraction, _) = after.split_at(after.find(fraction).unwrap_or(after.len()));
+    let whole = format!("{text}{}", fraction.trim_end_matches('.'));
+    if whole.matches('.').count() >= 2 && DECIMALS.is_match(&whole) {
+        return !NORTH_AMERICAN.is_match(&whole);
+    }
+    let is_quantity = || has(QUANTITIES, &last_word(before)) || UNIT.is_match(after);
+    if let Some(number) = THOUSANDS.captures(text) {
+        // No country has the code 12, and codes of one digit precede ten digits.
+        let first = number.name("first").map_or("", |first| first.as_str());
+        let is_code = first.len() > 1 && !first.starts_with('1');
+        return !GOES_ON.is_match(after) && (!is_code || is_quantity());
+    }
+    let area = PLAIN.captures(text).and_then(|all| all.name("area"));
+    area.is_some_and(|area| !is_area(area.as_str()) || is_quantity())
+}
+
+/// Whether North American phone numbers may begin with these digits.
+fn is_area(digits: &str) -> bool {
+    let is_reserved =
+        digits.ends_with("11") || digits.starts_with("37") || digits.starts_with("96");
+    !is_reserved && digits.as_bytes().get(1) != Some(&b'9') && !matches!(digits, "200" | "300")
+}
+
+/// The last letters of a text, in lower case.
+fn last_word(text: &str) -> String {
+    /// How many bytes at the end are searched.
+    const NEAR: usize = 40;
+    let near = text.bytes().rev().take(NEAR);
+    let letters = near
+        .skip_while(|byte| !byte.is_ascii_alphabetic())
+        .take_while(u8::is_ascii_alphabetic);
+    let reversed: Vec<u8> = letters.collect();
+    let letters = reversed.into_iter().rev();
+    letters
+        .map(|byte| char::from(byte.to_ascii_lowercase()))
+        .collect()
 }
 
 /// Whether what looks like the number of a card is a part of a decimal number, or of a UUID.

@@ -9,19 +9,25 @@ pub(super) static QUERY: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\?[A-Za-z0-9_~%\[$&-][A-Za-z0-9_.~%\[\]$&+-]*=[^\s]*"));
 pub(super) static URL_USER: LazyLock<Regex> =
     LazyLock::new(|| regex(r"://([^\s/?#@\[][^\s/?#@]*)@"));
-/// Domains with capitals or other letters end in a top-level domain of people, so `this@MainActivity.onCreate` is not an address.
+/// Domains with letters of both cases, or with other letters, end in a top-level domain of people, so `this@MainActivity.onCreate` is not an
+/// address.
 pub(super) static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r"(?x) ([\p{L}\p{N}._%+-]+) (?: @ | %40 ) (
               [a-z0-9-]+ (?: \.[a-z0-9-]+ )* \.[a-z]{2,24}
+            | [A-Z0-9-]+ (?: \.[A-Z0-9-]+ )* \.[A-Z]{2,24}
             | [\p{L}\p{N}-]+ (?: \.[\p{L}\p{N}-]+ )* \.(?i: [a-z]{2} | com | net | org | info | biz | edu | gov | mil | name | int )
         ) \b",
     )
 });
 /// 13 to 19 digits in groups, of which the first has at least four. The check digit and what is around it then decide whether it is a card number.
 /// If not, one may begin in the next group: `order 4000 4111 1111 1111 1111`.
-pub(super) static CARD: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"\b[3-6][0-9]{3}(?P<rest>(?:[ \x{a0}\x{202f}-]?[0-9]){9,15})\b"));
+pub(super) static CARD: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?x) \b (?: [3-6][0-9]{3} | 222[1-9] | 22[3-9][0-9] | 2[3-6][0-9]{2} | 27[01][0-9] | 2720 )
+            (?P<rest> (?: [\x20\x{a0}\x{202f}-]?[0-9] ){9,15} ) \b",
+    )
+});
 /// International numbers with `+`, and North American numbers in their usual groups. The code of an area may have one digit: `+33 (0)6 12…`.
 pub(super) static PHONE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
@@ -40,8 +46,12 @@ pub(super) static SECRET: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r#"(?x)
           eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*
-        | (?-u:\b)(?: uj[irkst]_ | gh[pousr]_ | github_pat_ | glpat- | sk_live_ | sk_test_ | rk_live_ | xox[abeoprs]- )[A-Za-z0-9_-]{16,}
-        | (?-u:\b)AKIA[0-9A-Z]{16}(?-u:\b) | (?-u:\b)AIza[0-9A-Za-z_-]{35} | (?-u:\b)npm_[A-Za-z0-9]{36}(?-u:\b) | (?-u:\b)ya29\.[A-Za-z0-9_-]{20,}
+        | (?-u:\b)(?: uj[irkst]_ | gh[pousr]_ | github_pat_ | gl(?:pat|ptt|dt|rt|cbt|soat|agent)- | [rs]k_(?:live|test)_ | xox[abeoprs]- | xapp-[0-9]-
+            | sk-(?:proj|ant|svcacct|or-v1)- | shp(?:at|ca|pa|ss)_ | dop_v1_ | dckr_pat_ | pypi-AgE | lin_api_ | GOCSPX- | glsa_
+            | hvs\. )[A-Za-z0-9_-]{16,}
+        | (?-u:\b)sk-admin-[A-Za-z0-9_-]{40,} | (?-u:\b)whsec_[A-Za-z0-9+/_-]{16,}=* | (?-u:\b)(?: sk- | hf_ | gsk_ | sbp_ )[A-Za-z0-9]{30,}(?-u:\b)
+        | (?-u:\b)SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{32,}
+        | (?-u:\b)A(?:KI|SI|BI)A[0-9A-Z]{16}(?-u:\b) | (?-u:\b)AIza[0-9A-Za-z_-]{35} | (?-u:\b)npm_[A-Za-z0-9]{36}(?-u:\b) | (?-u:\b)ya29\.[A-Za-z0-9_-]{20,}
         | -----BEGIN\x20(?:[A-Z0-9]+\x20)*PRIVATE\x20KEY(?:\x20BLOCK)?-----
             (?P<pem> (?: \s | \\+[nr] )* (?: [A-Za-z0-9+/]{16} | [A-Z][A-Za-z-]+:\x20 ) (?: [^-] | -[^-] )* )
         | (?-u:\b)(?i: [a-z0-9_-]*account[_-]?key | [a-z0-9_-]*shared[_-]?access[_-]?key )
@@ -53,7 +63,7 @@ pub(super) static SECRET: LazyLock<Regex> = LazyLock::new(|| {
             (?i: digest | aws4-[a-z0-9-]+ | oauth | hawk | signature | negotiate | ntlm | shared[a-z]+ ) \x20+ [^\n]{4,} )
         | --(?i: (?:[a-z]+-)* (?: pass(?:word|wd|phrase|code)? | secret | token | (?:api|secret|private)-?key ) )\x20+
             (?P<argument> [^\s\[<$=:-][^\s]{3,} )
-        | (?-u:\b)(?i: [a-z0-9_-]*pass(?: (?:word|wd|phrase|code) [0-9]? )? | pwd | [a-z0-9_-]*secret (?: [_-]? (?:access[_-]?)? key )?
+        | (?-u:\b)(?i: [a-z0-9_-]*pass(?: (?:word|wd|phrase|code) [0-9]? )? | [a-z0-9_-]*pwd | [a-z0-9_-]*secret (?: [_-]? (?:access[_-]?)? key )?
             | [a-z0-9_-]*token | [a-z0-9_-]*jwt | [a-z0-9_-]* (?:api|private|signing)[_-]?key | [a-z0-9_-]*sess(?:ion)?[_-]?id | aspsessionid[a-z]*
             | connect\.sid | authorization | (?:set-)?cookie )
           (?: (?: \\*["'] )? \x20?(?: => | [=:] )\x20? [bu]?

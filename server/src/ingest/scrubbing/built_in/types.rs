@@ -51,6 +51,13 @@ pub(super) fn is_type(before: &str, separator: char, text: &str) -> bool {
               [?!*)>\]}]* $",
         )
     });
+    /// The text of an object without a text of its own: `android.os.BinderProxy@5c8e1a2`, `Token{5c8e1a2`.
+    static OBJECT: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r"(?x) ^ [(]? (?: (?: (?: [a-z][a-z0-9_]*\. ){2,} [A-Z][A-Za-z0-9_$/]* | I?Binder (?:Proxy)? ) @ [0-9a-f]{1,8}
+                | (?: [A-Z][A-Za-z]* )? (?: Token | Record ) \{ [0-9a-f]{5,8} ) [)>\]}.]* $",
+        )
+    });
     /// Types with types in angle brackets. The end is missing if the text has a blank or a comma in them: `Map<String, Cart>`.
     static GENERIC: LazyLock<Regex> = LazyLock::new(|| {
         regex(
@@ -82,6 +89,7 @@ pub(super) fn is_type(before: &str, separator: char, text: &str) -> bool {
     text.split('|').all(|one| {
         LITERAL.is_match(one)
             || TYPE.is_match(one)
+            || OBJECT.is_match(one)
             || GENERIC.is_match(one)
             || (PARAMETER.is_match(one) && *is_parameter)
     })
@@ -89,7 +97,13 @@ pub(super) fn is_type(before: &str, separator: char, text: &str) -> bool {
 
 /// Whether the text after `password: ` is an array of types: `[u8; 32]`, `[String: Any]`.
 pub(super) fn is_array(before: &str, separator: char, text: &str) -> bool {
+    /// The text of an array of Java, and what follows it.
+    static ARRAY: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"^[BCSIJFDZ]@[0-9a-f]{1,8}(?:[,;&)}].*|\s+[A-Za-z_]+[=:].*)?$"));
     let inner = text.trim_start_matches('[').trim_end_matches(']');
+    if ARRAY.is_match(inner) {
+        return true;
+    }
     let (elements, length) = inner.split_once(';').unwrap_or((inner, ""));
     let of_length = |char: char| char.is_ascii_alphanumeric() || char == '_';
     let mut elements = elements.split([':', ',']);
@@ -110,11 +124,11 @@ pub(super) fn is_label(before: &str, text: &str) -> bool {
     (is_in(before, b'(', b')') || is_in(before, b'[', b']')) && LABELS.is_match(text)
 }
 
-/// Whether `pass` ends another word: `compass: north`, `renderPass: Opaque`. `name` is the text up to the value.
+/// Whether `pass` or `pwd` ends another word: `compass: north`, `renderPass: Opaque`, `OLDPWD=/home`. `name` is the text up to the value.
 pub(super) fn is_other_pass(name: &str) -> bool {
     static OTHER: LazyLock<Regex> = LazyLock::new(|| {
         regex(
-            r"^(?i:(?:[a-z0-9_-]*[_-])?(?:by|com|encom|over|sur|tres|under)|[a-z0-9_-]*(?:compute|render|shader))(?i:pass)\b",
+            r"^(?i:(?:(?:[a-z0-9_-]*[_-])?(?:all|band|by|com|encom|high|low|multi|over|pre|single|sub|sur|tres|under)|[a-z0-9_-]*(?:compute|render|shader))pass|oldpwd)\b",
         )
     });
     OTHER.is_match(name)
@@ -122,8 +136,48 @@ pub(super) fn is_other_pass(name: &str) -> bool {
 
 /// Whether the text after `Unexpected token: ` is the kind of token in the message of a parser.
 pub(super) fn is_kind(text: &str) -> bool {
-    static KIND: LazyLock<Regex> = LazyLock::new(|| regex(r"^[a-z]+\W*$"));
+    static KIND: LazyLock<Regex> = LazyLock::new(|| regex(r"^(?:[a-z]+|[A-Z]+(?:_[A-Z]+)*)\W*$"));
     KIND.is_match(text)
+}
+
+/// Whether the text after `fetchToken: ` says what happened, or after `JsonToken: ` which token a parser read. `name` is the text up to the
+/// value.
+pub(super) fn is_state(name: &str, text: &str) -> bool {
+    static STATE: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r"(?x) ^ (?: absent | attempt | begin | cached | called | cancel+ed | changed | cleared | completed? | created | deleted | denied
+                | disabled | done | empty | enabled | ended | error | exit | expired | fail(?:ed|ure|s)? | fetched | fetching | finished
+                | forbidden | found | generated | ignored | incorrect | invalid | loaded | loading | missing | mismatch | none | pending
+                | present | received | refreshed | refreshing | registered | rejected | removed | requested | required | retrying
+                | returned | revoked | rotated | saved | sent | skipped | stale | start(?:ed|ing) | stored | succe(?:ss|eded)
+                | timeout | took | unauthorized | unchanged | unknown | unset | updated | valid | waiting | HTTP(?:/[0-9.]+)?
+                | (?: [a-z][a-z0-9_]* \. )* [A-Z][A-Za-z]* (?:Error|Exception) :? ) [.!)\]}]* $",
+        )
+    });
+    static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r"^(?:(?:BEGIN|START|END)_(?:ARRAY|DOCUMENT|OBJECT)|FIELD_NAME|PROPERTY_NAME|VALUE_[A-Z_]+|NOT_AVAILABLE|NAME|STRING|NUMBER|BOOLEAN)\W*$",
+        )
+    });
+    let (name, separator) = name.split_at(name.find([':', '=']).unwrap_or(name.len()));
+    let name = name.trim_end().to_ascii_lowercase();
+    (separator == ": " && STATE.is_match(text)) || (name.ends_with("token") && TOKEN.is_match(text))
+}
+
+/// Whether a text is a measured time, share or size: `3.2ms` of `shadowPass: 3.2ms`, `3.25` before ` ms`, `2048x2048`.
+pub(super) fn is_measure(text: &str, after: &str) -> bool {
+    static MEASURE: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r"^(?:[0-9]{1,6}(?:\.[0-9]{1,9})?(?:ns|us|µs|μs|ms|fps|%)|[0-9]{1,4}\.[0-9]{1,9}s|[0-9]{2,5}x[0-9]{2,5})[.)\]}]*$",
+        )
+    });
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"^[0-9]{1,6}(?:\.[0-9]{1,9})?$"));
+    static UNIT: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r"^ (?:ns|us|µs|μs|ms|fps|[KM]i?B|bytes|draws?|draw calls|calls|tri(?:angle)?s|vert(?:ice)?s|lights|objects)\b",
+        )
+    });
+    MEASURE.is_match(text) || (NUMBER.is_match(text) && UNIT.is_match(after))
 }
 
 /// Whether what looks like a query is code: a comparison such as `cart?b==c`, or a part of a file of a component.

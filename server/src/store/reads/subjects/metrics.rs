@@ -51,6 +51,7 @@ const METRICS_MEASURES: &[Measure] = &[
     Measure::neutral("count", Count, Is("count")),
     Measure::neutral("samples", Count, Is("samples")),
     Measure::neutral("installs", Count, Is("installs")),
+    Measure::neutral("sum", Value, Is("sum")),
     Measure::neutral("mean", Value, Ratio("sum", "count", 1.)),
     Measure::neutral("min", Value, Is("min")),
     Measure::neutral("max", Value, Is("max")),

@@ -2,6 +2,9 @@
 //!
 //! Apps describe a request by attributes with the names of OpenTelemetry. A span of kind `network`, or one that is named like
 //! `GET /cart`, counts as well, and its name then has the path.
+//!
+//! Of the spans of OpenTelemetry, only those that wait for an answer count: not those of a server, and not log records, which have no duration. A URL
+//! alone does not make a request of a span without a kind, because spans about pages have the URL of the page.
 
 use crate::store::reads::aggregate::Formula::{Is, Percentile, Plus, Ratio};
 use crate::store::reads::aggregate::Unit::{Bytes, Count, Microseconds, Share};
@@ -11,9 +14,10 @@ use crate::store::reads::details::StoredSpan;
 
 macro_rules! is_request {
     () => {
-        "s.kind = 'network' OR s.attributes['http.request.method'] != '' \
-         OR s.attributes['url.path'] != '' OR s.attributes['url.full'] != '' \
-         OR match(s.name, '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /')"
+        "s.kind = 'network' OR (s.duration_us > 0 AND s.attributes['span.kind'] IN ('', 'client') \
+         AND (s.attributes['http.request.method'] != '' OR s.attributes['http.response.status_code'] != '' \
+         OR s.attributes['url.path'] != '' OR (s.attributes['url.full'] != '' AND s.attributes['span.kind'] = 'client') \
+         OR match(s.name, '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /')))"
     };
 }
 
@@ -23,13 +27,26 @@ pub(crate) const IS_REQUEST: &str = is_request!();
 /// The same for a span that was read.
 #[must_use]
 pub fn is_request(span: &StoredSpan) -> bool {
-    const NAMES: [&str; 3] = ["http.request.method", "url.path", "url.full"];
+    const NAMES: [&str; 3] = [
+        "http.request.method",
+        "http.response.status_code",
+        "url.path",
+    ];
     const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-    let mut attributes = span.attributes.iter();
+    let attribute = |wanted: &str| {
+        let mut attributes = span.attributes.iter();
+        let found = attributes.find(|(name, _)| name.as_str() == wanted);
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let kind = attribute("span.kind");
+    let is_client = kind == "client";
+    let may_be = span.duration_us > 0 && (is_client || kind.is_empty());
     let method = span.name.split_once(" /").map(|(method, _)| method);
     span.kind == "network"
-        || method.is_some_and(|method| METHODS.contains(&method))
-        || attributes.any(|(name, value)| NAMES.contains(&name.as_str()) && !value.is_empty())
+        || may_be
+            && (NAMES.into_iter().any(|name| !attribute(name).is_empty())
+                || is_client && !attribute("url.full").is_empty()
+                || method.is_some_and(|method| METHODS.contains(&method)))
 }
 
 /// The spans of requests. They have no roll-up.
